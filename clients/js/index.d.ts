@@ -197,6 +197,8 @@ export class Client {
   submit(): Promise<Report>;
   /** What the ledger holds for this survey; nothing before an answer. */
   entry(): Promise<Entry | undefined>;
+  /** The same, if it was this client that drew the answer: who did not see it drawn may be another person. */
+  receipt(): Promise<Entry | undefined>;
   /** Keep of an answer that is counted only that there is one; from then on `answer` refuses (`answered`). */
   forget(): Promise<void>;
 }

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from framing import frame_sees, serving, window_of, write_host
-from page_parts import Running, Visitor, until
+from page_parts import HURRY, Running, Visitor, until
 
 from deniable import Schema, Survey
 from deniable.questionnaire import Questionnaire
@@ -231,6 +231,36 @@ def test_records_are_not_told_apart_around_a_frame(
     assert notice.told == usual.told
     assert notice.requests == usual.requests
     assert notice.noted == usual.noted
+
+
+@pytest.mark.parametrize("leaves", ["at the form", "at the question", "with an unsent answer"])
+def test_nothing_that_is_left_tells_records_apart(framed: Framed, leaves: str) -> None:
+    """Not even how many things were asked, which conditions decide."""
+    visitor = Visitor(framed.browser)
+    visitor.before(HURRY)
+    visitor.look(1000)
+    (token,) = framed.collector.ids(1)
+    left = []
+    for steps in (WELL, RECORDS["what conditions show"]):
+        visitor.forget(framed.collector.url)
+        visitor.go(f"{framed.collector.url}/?survey={framed.survey.id}#token={token}", "#fill form")
+        for step in steps:
+            visitor.run(f"{FILL}({json.dumps(step)})" if isinstance(step, dict) else step)
+        shown = visitor.text("#how-many")
+        if leaves != "at the form":
+            visitor.run(NEXT)
+            visitor.wait("#ask")
+        if leaves == "with an unsent answer":
+            visitor.offline(True)
+            visitor.run(PRESS % "#agree")
+            visitor.wait("#problem")
+            visitor.offline(False)
+        else:
+            visitor.run("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+        left.append((shown, visitor.run("document.documentElement.outerHTML")))
+    visitor.close()
+    assert left[0][0] != left[1][0], "while it is filled in, it shows"
+    assert left[0][1] == left[1][1]
 
 
 def test_groups_that_fold_are_not_told_apart(browser: Any, tmp_path: Path) -> None:

@@ -122,9 +122,7 @@ def drive_python(
         for came.step in steps:
             if came.step == "survey":
                 came.results.append(client.survey.id)
-            elif came.step == "drew":
-                came.results.append(client.drew)
-            elif came.step in {"submit", "entry", "forget"}:
+            elif came.step in {"submit", "entry", "receipt", "forget"}:
                 made = getattr(client, came.step)()
                 came.results.append(made.to_json() if made else None)
             elif came.step == "period":

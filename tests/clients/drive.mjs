@@ -25,7 +25,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     const { log_head: head, ...options } = told.options;
     const client = new Client({ ...options, ledger, log: head && surveyLog(head) });
     for (step of told.steps) {
-      let result = step === "drew" ? client.drew : await client[step](told.record, told.labels ?? undefined);
+      let result = await client[step](told.record, told.labels ?? undefined);
       if (step === "survey") result = result.id;
       if (step === "check") result = null;
       made.results.push(result ?? null);

@@ -92,11 +92,43 @@ def test_a_client_says_whether_it_drew_the_answer(
 ) -> None:
     """Who did not see it drawn may be another person, at the same device."""
     options = known(collector, ledger=tmp_path / "ledger.json")
-    steps = "drew", "answer", "drew", "answer", "submit", "drew"
+    steps = "receipt", "answer", "receipt", "answer", "submit", "receipt"
     for draws in (True, False):
         came = drive(*steps, **options)
         assert came.reason == ""
-        assert [came.results[0], came.results[2], came.results[-1]] == [False, draws, draws]
+        before, report, drawn, *_, sent = came.results
+        assert before is None
+        assert [entry and entry["report"] for entry in (drawn, sent)] == [
+            report if draws else None
+        ] * 2
+
+
+@pytest.mark.parametrize("slots", ["assigned", "drawn"])
+@pytest.mark.parametrize("others", [False, True], ids=["cleared", "another's"])
+def test_what_is_at_its_place_meanwhile_is_not_the_answer_that_was_sent(
+    drive: Drive, collector: FakeCollector, tmp_path: Path, slots: str, others: bool
+) -> None:
+    """Storage may be cleared, and another person answer at the same device, while one is on its way."""
+    collector.slots = slots
+    mine, theirs = tmp_path / "ledger.json", tmp_path / "another.json"
+    options = known(collector)
+    del options["token"]
+    assert drive("answer", ledger=theirs, **options).reason == ""
+    kept = theirs.read_bytes()
+    replies = collector._reports
+
+    def reply(path: object, form: object) -> tuple[int, dict]:
+        mine.unlink()
+        if others:
+            theirs.rename(mine)
+        return replies(path, form)
+
+    collector._reports = reply  # type: ignore[method-assign]
+    came = drive("answer", "submit", "receipt", "forget", ledger=mine, **options)
+    assert (came.reason, came.results[2]) == ("", None)
+    assert came.results[0] == came.results[1]
+    assert len(collector.counted) == 1
+    assert (mine.read_bytes() if mine.exists() else b"") in ((kept,) if others else (b"",))
 
 
 def test_a_survey_of_many_symbols_is_sent_packed(drive: Drive, collector: FakeCollector) -> None:

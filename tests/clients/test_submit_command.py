@@ -73,6 +73,13 @@ def test_a_record_is_answered_and_sent(
     assert len(collector.sent("reports")) == 1
 
 
+def test_a_token_that_is_no_text_is_refused(submit: Command, collector: FakeCollector) -> None:
+    code, _, err = submit("me.json", "--to", collector.url, "--token", "\udcff", "--yes")
+    assert code == 2
+    assert "A token is a text" in err
+    assert "Traceback" not in err
+
+
 def test_an_answer_that_another_command_draws_meanwhile_is_not_shown(
     submit: Command, collector: FakeCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,8 @@ const show = (next) => {
   paint();
 };
 
+for (const section of all("section")) section.setAttribute("aria-labelledby", `${section.id}-head`);
+
 const goTo = (heading) => {
   at(heading).focus({ preventScroll: true });
   at(heading).closest("section").scrollIntoView({ block: "start" });
@@ -161,7 +163,8 @@ const empty = (...places) => places.forEach((place) => at(place).replaceChildren
 const clearForm = () => {
   record = fields = labelFields = undefined;
   at("#token").value = "";
-  empty("#items", "#labels", "#incomplete");
+  Object.assign(at("progress"), { max: 1, value: 0 });
+  empty("#items", "#labels", "#incomplete", "#progress p", "#how-many");
 };
 
 /** Leave nothing of what was asked or answered either: the next at this device may be another person. */
@@ -205,7 +208,7 @@ const start = async () => {
     if (!row) refuse("survey-unknown");
     await waiting(status, "loading", load(row));
     entry = await client.entry();
-    if (entry?.state === "sent") return conclude();
+    if (entry?.state === "sent") return await conclude();
     if (entry) return send();
     if (surveyInfo.closed) return show("closed");
     // The client decides all three exactly, later; here nobody shall fill in a form for nothing.
@@ -417,10 +420,10 @@ const agree = async () => {
   } catch (error) {
     isBusy(button, false);
     at("#back").disabled = false;
-    return error.reason === "answered" ? conclude() : fail(error); // by another tab
+    return error.reason === "answered" ? send() : fail(error); // by another tab
   }
   clearForm();
-  return send(client.drew);
+  return send(true);
 };
 
 /** Send what is kept, which only the visit that drew it may show. */
@@ -429,21 +432,19 @@ const send = async (isOwn) => {
   try {
     await waiting(isOwn ? at("#sending") : status, "sending", client.submit());
   } catch (error) {
-    if (error.reason === "answered") return conclude();
-    wipe(); // who tries again may be another person
-    show();
-    return fail(error, () => send(), "sorry.unsent");
+    if (error.reason !== "answered") {
+      wipe(); // who tries again may be another person
+      show();
+      return fail(error, () => send(), "sorry.unsent");
+    }
   }
-  return conclude(isOwn);
+  return conclude(isOwn).catch(fail);
 };
 
 const conclude = async (isOwn) => {
   wipe();
-  const kept = await client.entry();
-  if (isOwn && kept.report) {
-    entry = kept;
-    question = surveyInfo.question(entry.report.slot);
-  }
+  entry = isOwn && (await client.receipt());
+  question = entry && surveyInfo.question(entry.report.slot);
   await client.forget();
   dropToken();
   total = await epsilonSpent();

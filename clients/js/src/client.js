@@ -16,6 +16,9 @@ const BASE64 = /^[\w+/]+={0,2}$/;
 /** What a ticket is told that was good once: another one for the same slot may be good. */
 const STALE = ["ticket-expired", "ticket-invalid", "key-retired"];
 
+/** What tells an answer from another one that is at its place, after storage was cleared. */
+const mark = ({ report, token, key }) => report && canonical([report, token, key]);
+
 /** Do a work once, however many ask for it at once; if it fails, another time, perhaps. */
 const once = (work) => {
   let result;
@@ -80,7 +83,6 @@ export function Client({
   let surveyRead;
   let assignment;
   let drawn;
-  let drew = false;
 
   /** Read a survey's JSON object, which must have the known id. */
   const read = async (form) => {
@@ -126,10 +128,10 @@ export function Client({
     const others = Object.entries(entries).filter(([other]) => other !== place);
     const isAnswered = (survey) => others.some(([other, { state }]) => state && other.startsWith(survey));
     if (!again && isAnswered(form.follows)) refuse("predecessor", "You answered the survey that this one replaces.");
-    if (!another && isAnswered(id)) refuse("another", "This survey was answered here under another id.");
+    if (!another && isAnswered(id)) refuse("another", "It was answered here under another id.");
     if (epsilon > limit) refuse("epsilon", `Epsilon is above your ${limit}.`);
     const total = others.reduce((sum, [, { epsilon = 0 }]) => sum + whole(epsilon), whole(epsilon));
-    if (total > whole(lifetimeLimit)) refuse("lifetime", `It is above your lifetime limit of ${lifetimeLimit}.`);
+    if (total > whole(lifetimeLimit)) refuse("lifetime", `Above your lifetime limit of ${lifetimeLimit}.`);
   };
 
   /** Refuse where all that is kept is that an answer was counted. */
@@ -166,10 +168,8 @@ export function Client({
     question,
     explain,
 
-    /** Whether it was this client that drew the answer: only its visit may show it. */
-    get drew() {
-      return drew;
-    },
+    /** What the ledger holds of the answer if it was this client that drew it: only its visit may show it. */
+    receipt: () => update((entry) => (drawn && mark(entry) === drawn ? entry : undefined)),
     entry: () => update((entry) => (entry.state ? entry : undefined)),
 
     /** The period in which this device answers: its first day, and the day before which it ends. */
@@ -181,19 +181,18 @@ export function Client({
       if (kept) return kept;
       await question(record, labels);
       const whole = await completed(record);
-      const report = await update((before, entries, place) => {
-        if (before.report) return before.report;
+      const [report, drawing] = await update((before, entries, place) => {
+        if (before.report) return [before.report];
         checkOpen(before);
         const { question: slot, ...sending } = assignment;
         const { epsilon } = surveyRead;
         admit(surveyRead, entries, place);
         // Again, and first: the period may have ended while the question was fetched.
         const beside = surveyRead.tell(labels, entries[id]?.period);
-        drawn = { slot, ...reply(surveyRead.question(slot), surveyRead.check(whole, labels)), ...beside };
-        entries[place] = { ...before, report: drawn, epsilon, state: "drawn", ...sending };
-        return drawn;
+        const report = { slot, ...reply(surveyRead.question(slot), surveyRead.check(whole, labels)), ...beside };
+        return [report, mark((entries[place] = { ...before, report, epsilon, state: "drawn", ...sending }))];
       });
-      drew ||= report === drawn; // and it is kept
+      drawn ??= drawing; // which is kept now
       return report;
     },
 
@@ -202,11 +201,12 @@ export function Client({
       const entry = await update((kept) => kept);
       const { report, key } = entry;
       checkOpen(entry);
-      if (!report) refuse("nothing", "There is no answer.");
+      if (!report) refuse("nothing", "No answer yet.");
       const { slot, value, packed, labels } = report;
       if (!(fits("slot", slot) && (packed ? BASE64.test(packed) : fits("slot", value)))) {
         refuse("ledger", "The ledger holds no answer.");
       }
+      const change = (more) => update((before) => mark(before) === mark(entry) && Object.assign(before, more));
       const send = async (names) =>
         (await call("reports", { ...(!key && !names.ticket && { id: token }), ...names, ...(packed ? { packed } : { value }), ...(labels && { labels }) }, key))
           .accepted === 1 || refuse("collector", "That is no collector.");
@@ -217,14 +217,14 @@ export function Client({
           .catch(async (error) => {
             if (!STALE.includes(error.reason)) throw error;
             const { names, question: again } = await pose(token ?? entry.token);
-            if (again?.slot !== slot) refuse("slot", "The ticket is for another question.");
-            await update((before) => before.report && (before.names = names));
+            if (again?.slot !== slot) refuse("slot", "It is for another question.");
+            await change({ names });
             return send(names);
           })
           .catch((error) => {
             if (error.reason !== "answered") throw error; // else an earlier try was counted
           });
-        await update((before) => (before.state = "sent"));
+        await change({ state: "sent" });
       }
       return report;
     },

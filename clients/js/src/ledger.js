@@ -14,11 +14,11 @@ import { Refused, refuse } from "./refused.js";
  */
 const isFramed = () => {
   try {
-    for (let page = globalThis; (page.parent ?? page) !== page; page = page.parent) {
+    for (let page = globalThis; page.parent !== page; page = page.parent) {
       if (page.parent.origin !== globalThis.origin) return true;
     }
   } catch {
-    return true; // it does not say which origin it is of
+    return true; // it does not say which origin it is of, or is a worker, which cannot know
   }
   return !!globalThis.credentialless; // whose storage is apart, too
 };
@@ -61,7 +61,7 @@ export function browserLedger(name = "deniable") {
   return {
     async update(work) {
       isRefused ??= isFramed();
-      if (isRefused) refuse("framed", "Within another page no ledger is kept.");
+      if (isRefused) refuse("framed", "No ledger is kept within another page.");
       return change(name, work);
     },
   };

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { test } from "node:test";
 
-import { Client } from "../src/index.js";
+import { browserLedger, Client } from "../src/index.js";
 import { fileLedger } from "../src/file.js";
 import { memoryLedger } from "../src/memory.js";
 
@@ -306,4 +306,8 @@ test("without WebCrypto nothing is answered", async () => {
 
 test("a client needs a ledger", () => {
   assert.throws(() => made(undefined), { reason: "options" });
+});
+
+test("a worker, which cannot know what is around it, has no ledger of the browser", async () => {
+  await assert.rejects(browserLedger().update(() => "kept"), { reason: "framed" }); // here, too, is no page
 });

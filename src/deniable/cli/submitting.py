@@ -133,7 +133,7 @@ def submit(
     _confirm(yes, can_ask=not as_json and record != "-" and sys.stdin.isatty())
     report = client.answer(own, labels)
     waiting.is_drawn = True
-    if not client.drew:  # but another command did, meanwhile
+    if client.receipt() is None:  # but another command drew one, meanwhile
         _send_again(client, contract, as_json=as_json)
         return
     client.submit()

@@ -91,8 +91,8 @@ class Client:
         self.survey, self.ledger = survey, ledger
         self.limit, self.lifetime_limit = float(limit), float(lifetime_limit)
         self.again, self.participant, self.another = again, participant, another
-        self.drew = False
-        """Whether it was this client that drew the answer: only whoever sees it drawn is shown it."""
+        self.drawn: Entry | None = None
+        """What this client kept of an answer that it drew itself."""
 
     def place(self, entries: Mapping[str, Entry]) -> str:
         """Return where the ledger keeps this person's answer."""
@@ -235,8 +235,8 @@ class Client:
                 question = survey.question(survey.draw_slot(source))
             self.check(question)
             report = Report(question.slot, question.reply(values, source), beside)
-            entries[place] = Entry(report, survey.epsilon, sending)
-        self.drew = True
+            entry = entries[place] = Entry(report, survey.epsilon, sending)
+        self.drawn = entry
         return report
 
 

@@ -88,7 +88,7 @@ class HTTPClient:
             raise RefusedError("A survey's id has 64 hexadecimal digits.", "options")
         self.collector = RemoteCollector(collector, allow_http=allow_http, waiting=waiting)
         self.ledger = ledger
-        self._survey, self._token = survey, token
+        self._survey, self._token = survey, token if token is None else _sendable(token)
         self._limits: dict[str, Any] = {
             "limit": limit,
             "lifetime_limit": lifetime_limit,
@@ -104,8 +104,7 @@ class HTTPClient:
         self._texts: Texts | None = None
         self._fetched_survey: _FetchedSurvey | None = None
         self._assignment: _Assignment | None = None
-        self.drew = False
-        """Whether it was this client that drew the answer; see `Client`."""
+        self._drawn: Entry | None = None
 
     @property
     def survey(self) -> FrozenSurvey:
@@ -188,6 +187,14 @@ class HTTPClient:
         """Return what the ledger holds of this person's answer, or None if there is none."""
         entries = self.ledger.entries()
         return entries.get(self._place(entries))
+
+    def receipt(self) -> Entry | None:
+        """Return what the ledger holds of the answer if it was this client that drew it, or None.
+
+        Who did not see it drawn may be another person, at the same device.
+        """
+        entry = self.entry()
+        return entry if entry and self._drawn and entry.is_same_answer(self._drawn) else None
 
     def forget(self) -> None:
         """Keep of an answer that is counted only that there was one.
@@ -282,7 +289,7 @@ class HTTPClient:
         client = self._client()
         whole = self.completed(record)
         report = client.report(whole, question, labels=labels, sending=sending)
-        self.drew = client.drew
+        self._drawn = client.drawn
         return report
 
     def submit(self) -> Report:
@@ -305,14 +312,14 @@ class HTTPClient:
                     "late",
                 )
             try:
-                self._send(report, sending)
+                self._send(entry, report, sending)
             except RefusedError as error:
                 if error.reason != "answered":
                     raise  # else an earlier try was counted
-            self._keep(state="sent")
+            self._keep(entry, state="sent")
         return report
 
-    def _send(self, report: Report, sending: Sending) -> None:
+    def _send(self, entry: Entry, report: Report, sending: Sending) -> None:
         value = report.to_json()
         slot = value.pop("slot")
         survey = {"survey": self.survey.id}
@@ -329,7 +336,7 @@ class HTTPClient:
         question, ticket = self._ticket(sending.token if self._token is None else self._token)
         if (question.survey, question.slot) != (self.survey.id, report.slot):
             raise RefusedError("The renewed ticket is for another question than yours.", "slot")
-        self._keep(ticket=ticket)
+        self._keep(entry, ticket=ticket)
         self._report({"ticket": ticket, **value})
 
     def _report(self, form: dict[str, Any], key: str | None = None) -> None:
@@ -339,10 +346,21 @@ class HTTPClient:
                 return
         raise RefusedError("What answered is no collector.", "collector")
 
-    def _keep(self, **changes: Any) -> None:
+    def _keep(self, answer: Entry, **changes: Any) -> None:
+        """Write how an answer is sent, unless another one is at its place, as in a new ledger."""
         with self.ledger.open() as entries:
             place = self._place(entries)
-            sending = entries[place].sending
-            if sending != Sending("sent"):  # else it was counted, and is forgotten
-                assert sending is not None
-                entries[place] = replace(entries[place], sending=replace(sending, **changes))
+            entry = entries.get(place)
+            if entry and entry.sending and entry.is_same_answer(answer):
+                entries[place] = replace(entry, sending=replace(entry.sending, **changes))
+
+
+def _sendable(token: str) -> str:
+    """Return a token, or refuse what no text can hold."""
+    try:
+        token.encode()
+    except UnicodeEncodeError:
+        raise RefusedError(
+            "A token is a text; this one has bytes that are none.", "token"
+        ) from None
+    return token

@@ -90,6 +90,18 @@ class Entry:
         report = None if is_forgotten else Report.from_json(form["report"])
         return cls(report, _positive(form["epsilon"]), sending)
 
+    def is_same_answer(self, other: Entry) -> bool:
+        """Tell whether these are one answer, however far its sending is.
+
+        Another one may be at its place after a ledger was cleared. One that is forgotten is none.
+        """
+        return self._identity == other._identity and self.report is not None
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        sending = self.sending or Sending()
+        return self.report, self.epsilon, sending.token, sending.key
+
     def known_report(self) -> Report:
         """Return the report; refuse where all that is kept is that there was one."""
         if self.report is None:
