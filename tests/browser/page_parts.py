@@ -318,7 +318,7 @@ class Visitor:
             "Fetch.enable", patterns=[{"urlPattern": f"*{path}*", "requestStage": "Response"}]
         )
         for one in doing:
-            self.run(one)
+            self.leave(one)
         came = until(lambda: self._hear() and [e for e in self.events
                                                if e["method"] == "Fetch.requestPaused"])  # fmt: skip
         number = came[-1]["params"]["requestId"]
