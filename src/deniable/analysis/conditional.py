@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import TableError
-from deniable.release.marginal import Table, cell_frame, check_level, possible_shares
+from deniable.numeric.levels import normal_reach
+from deniable.release.marginal import Table, cell_frame, possible_shares
 from deniable.schema.attribute import Attribute
 from deniable.survey.coefficients import Floats
 
@@ -119,10 +120,7 @@ class Conditional:
         They cover sampling and privacy noise, not non-response or people who lie to their own
         device. Those of processed tables stay within 0 and 1 and hold the estimate.
         """
-        from scipy import stats
-
-        check_level(level)
-        reach = stats.norm.ppf((1 + level) / 2) ** 2
+        reach = normal_reach(level) ** 2
         cell, both, row = self._variances
         above, below = self._measured
         with np.errstate(divide="ignore", invalid="ignore"):

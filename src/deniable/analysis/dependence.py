@@ -17,6 +17,7 @@ from scipy import special
 
 from deniable.decoding.evidence import MOST_COVARIED, CoefficientEvidence, Evidence, Tables
 from deniable.errors import TableError
+from deniable.numeric.levels import check_level
 from deniable.release.dependence.effect_size import EffectSize, coarse_effect_size
 from deniable.release.dependence.information import (
     SAFE_PSEUDO,
@@ -33,7 +34,6 @@ from deniable.release.dependence.selection import (
     misses,
 )
 from deniable.release.estimate import chunks_alike
-from deniable.release.marginal import check_level
 from deniable.survey.coefficients import Floats, Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:

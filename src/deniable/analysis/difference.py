@@ -29,9 +29,10 @@ from deniable.analysis.homogeneity import Comparison, Test, View, alike, measure
 from deniable.decoding.evidence import MOST_COVARIED
 from deniable.errors import TableError
 from deniable.formats.markup import frame_text
+from deniable.numeric.levels import check_level, normal_reach
 from deniable.release.dependence.selection import Effects, drawn, false_discoveries, misses
 from deniable.release.estimate import chunks_alike
-from deniable.release.marginal import cell_frame, check_level
+from deniable.release.marginal import cell_frame
 from deniable.schema.attribute import Attribute
 from deniable.survey.coefficients import Floats, Ints, all_tables
 
@@ -81,7 +82,7 @@ class Difference:
 
         They cover sampling and privacy noise, not non-response or people who lie to their own device.
         """
-        reach = stats.norm.ppf((1 + check_level(level)) / 2) * self.standard_error
+        reach = normal_reach(level) * self.standard_error
         return np.stack((self.values - reach, self.values + reach))
 
     def to_frame(self, level: float = 0.95) -> Any:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from deniable.errors import TableError
-from deniable.release.marginal import check_level
+from deniable.numeric.levels import normal_reach
 from deniable.release.numbers.statistics import mean, score_of
 from deniable.release.release import ReleasedTables
 from deniable.schema.labels import FEWEST
@@ -94,9 +94,8 @@ def borrowed(
     the part of the estimate that comes from its own reports. ``attrs`` says how much groups differ.
     """
     import pandas as pd
-    from scipy import stats
 
-    reach = float(stats.norm.ppf((1 + check_level(level)) / 2))
+    reach = normal_reach(level)
     total.needs_covariance("Borrowing between groups")
     index = total.survey.schema.index(name)
     attribute = total.survey.schema.attributes[index]

@@ -18,7 +18,7 @@ from deniable.analysis.regression.kinds import Kind, Method
 from deniable.api.regression import PlottedRegression
 from deniable.errors import ReportError, TableError
 from deniable.messages.modes import check_choice
-from deniable.release.marginal import check_level
+from deniable.numeric.levels import check_level
 from deniable.schema.frames import to_arrow
 from deniable.survey.frozen import FrozenSurvey
 

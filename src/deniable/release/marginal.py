@@ -14,6 +14,7 @@ import numpy as np
 from deniable.decoding.evidence import MOSTLY_NOISE, expected_tv
 from deniable.errors import TableError
 from deniable.formats.markup import frame_text
+from deniable.numeric.levels import normal_reach
 from deniable.schema.attribute import Attribute
 from deniable.survey.coefficients import Floats, Ints
 
@@ -122,13 +123,6 @@ def possible_shares(raw: Floats, low: Floats, high: Floats) -> tuple[Floats, Flo
     """Return shares at the nearest that there can be, and the ends of intervals that hold these."""
     estimate = raw.clip(0, 1)
     return estimate, np.fmin(low, estimate), np.fmax(high, estimate)
-
-
-def check_level(level: float) -> float:
-    """Return the level of an interval, or refuse it."""
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
-    return level
 
 
 def cell_frame(attributes: Sequence[Attribute]) -> pd.DataFrame:
@@ -248,9 +242,8 @@ class Table:
         tables are those of the population, stay within 0 and 1, and hold the table's own value; 0 to 1
         where nothing is known. Those of a bootstrap reach further towards ½ (`uneven_reach`).
         """
-        from scipy import special
 
-        check_level(level)
+        factor = normal_reach(level)
         if of not in ("population", "people"):
             raise TableError(f'An interval is of the "population" or of the "people", got {of!r}.')
         error = self.standard_error
@@ -260,7 +253,6 @@ class Table:
                     f"Only unbiased tables have intervals of the people; this is {self.kind}."
                 )
             error = np.sqrt((error**2 - self.errors.sampling()).clip(0, None))
-        factor = float(special.ndtri((1 + level) / 2))
         if self.kind == "unbiased":
             return np.stack((self.values - factor * error, self.values + factor * error))
         if not np.isfinite(error).all():

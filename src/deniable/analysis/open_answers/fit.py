@@ -15,7 +15,7 @@ from deniable.analysis.open_answers.profile import Profile
 from deniable.analysis.open_answers.terms import OpenColumn, OpenTerms, Patterns
 from deniable.analysis.regression.fit import Regression
 from deniable.formats.markup import frame_text
-from deniable.release.marginal import check_level
+from deniable.numeric.levels import check_level, normal_reach
 from deniable.release.numbers.estimates import Estimates
 from deniable.survey.coefficients import Floats, Ints
 
@@ -162,7 +162,6 @@ class OpenRegression(Regression):
         is what their width comes to.
         """
         import pandas as pd
-        from scipy.special import ndtri
 
         own = self.level if level is None else check_level(level)
         missing = np.zeros(people, np.bool_)
@@ -171,7 +170,7 @@ class OpenRegression(Regression):
         rows = np.flatnonzero(~missing)
         every = {name: each.rows(rows) for name, each in columns.items()}
         matrix = self.open_terms.matrix(every, len(rows))
-        score, (values, slopes) = float(ndtri((1 + own) / 2)), self._curve(matrix @ self.place)
+        score, (values, slopes) = normal_reach(own), self._curve(matrix @ self.place)
         if self.profile is None or self.profile.is_settled:
             errors = np.sqrt(((matrix @ self.covariance) * matrix).sum(axis=1).clip(0, None))
             centre = matrix @ self.place

@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from deniable.analysis.regression.kinds import Kind
 from deniable.formats.markup import frame_text, number_text, table_markup
-from deniable.release.marginal import check_level
+from deniable.numeric.levels import normal_reach
 from deniable.release.numbers.estimates import Estimates
 from deniable.survey.coefficients import Floats, Ints
 
@@ -64,8 +64,7 @@ class Regression:
 
     def interval(self, level: float | None = None) -> Floats:
         """Return lower and upper ends, stacked, that cover each coefficient at this level."""
-        own = self.level if level is None else check_level(level)
-        reach = stats.norm.ppf((1 + own) / 2) * self.standard_error
+        reach = normal_reach(self.level if level is None else level) * self.standard_error
         return np.stack((self.values - reach, self.values + reach))
 
     def to_frame(self, level: float | None = None) -> pd.DataFrame:

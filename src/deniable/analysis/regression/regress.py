@@ -16,7 +16,7 @@ from deniable.analysis.regression.logistic import fit_odds
 from deniable.analysis.regression.moments import Moments
 from deniable.analysis.regression.stability import check_stability
 from deniable.errors import TableError
-from deniable.release.marginal import check_level
+from deniable.numeric.levels import check_level
 from deniable.release.numbers.forms import Forms
 from deniable.survey.coefficients import Floats
 

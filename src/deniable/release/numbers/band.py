@@ -29,11 +29,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isinf, log, sqrt
-from statistics import NormalDist
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from deniable.numeric.levels import normal_reach
 from deniable.release.numbers.answers import Answers, Flags
 from deniable.release.numbers.evidence import Evidence, evidence
 from deniable.release.numbers.likelihood import fit
@@ -69,7 +69,7 @@ def quantile(
     results = []
     for q in probabilities:
         middle = min(int(np.searchsorted(curve, q - 1e-12)), levels - 1)
-        low, high = tests.quantile(q, middle, _score(level))
+        low, high = tests.quantile(q, middle, normal_reach(level))
         results.append((min(max(middle, low), high), low, high))
     estimate, low_ends, high_ends = np.array(results, dtype=np.int64).reshape(-1, 3).T
     return estimate, low_ends, high_ends
@@ -88,7 +88,7 @@ def cdf_interval(
     shares = fit(blocks, levels, missing, random)
     tests = Tests(evidence(blocks, shares, missing, random, _TRIALS))
     curve = np.cumsum(shares[:levels]) / shares[:levels].sum()
-    low, high = np.array([tests.share(cut, _score(level)) for cut in cuts]).reshape(-1, 2).T
+    low, high = np.array([tests.share(cut, normal_reach(level)) for cut in cuts]).reshape(-1, 2).T
     return curve[np.asarray(cuts, np.int64) - 1].clip(low, high), low, high
 
 
@@ -234,10 +234,6 @@ def _rise(values: Floats, weight: Floats) -> Floats:
     weights = np.tile(weight, len(values))
     curves: Floats = isotonic_regression((values + lift).ravel(), weights=weights).x
     return curves.reshape(values.shape) - lift
-
-
-def _score(level: float) -> float:
-    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def _first(accepts: Callable[[int], bool], low: int, high: int) -> int:

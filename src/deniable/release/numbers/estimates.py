@@ -12,7 +12,7 @@ import numpy as np
 
 from deniable.errors import TableError
 from deniable.formats.markup import frame_text, number_text
-from deniable.release.marginal import check_level
+from deniable.numeric.levels import check_level, normal_reach
 from deniable.schema.scale import spoken_point
 from deniable.survey.coefficients import Floats
 
@@ -75,13 +75,10 @@ class Estimates:
         return values
 
     def _ends(self, level: float) -> tuple[Floats, Floats]:
-        from scipy import stats
 
         if self.ratio is not None:
-            return self._ends_of_ratio(
-                *self.ratio, float(stats.norm.ppf((1 + check_level(level)) / 2))
-            )
-        reach = stats.norm.ppf((1 + check_level(level)) / 2) * self._errors
+            return self._ends_of_ratio(*self.ratio, normal_reach(level))
+        reach = normal_reach(level) * self._errors
         centre = np.where(np.isfinite(self.values), self.possible, np.clip(0, *self.bounds))
         return (centre - reach).clip(*self.bounds), (centre + reach).clip(*self.bounds)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import TableError
-from deniable.release.marginal import check_level
+from deniable.numeric.levels import check_level, normal_reach
 from deniable.release.numbers.band import band, quantile
 from deniable.release.numbers.estimates import Estimates, NumberDistribution, Quantiles
 from deniable.release.numbers.fit import NumberFit
@@ -312,17 +312,11 @@ def quantiles(
         points,
         least,
         most,
-        steps=width / (2 * _reach(level)),
+        steps=width / (2 * normal_reach(level)),
         level=level,
         unit=attribute.unit,
         people=release.people,
     )
-
-
-def _reach(level: float) -> float:
-    from scipy import stats
-
-    return float(stats.norm.ppf((1 + level) / 2))
 
 
 def distribution(release: ReleasedTables, name: str, level: float = 0.95) -> NumberDistribution:
