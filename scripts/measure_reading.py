@@ -23,8 +23,8 @@ import pyarrow as pa
 
 from deniable import Schema, Survey, plan
 from deniable.lab.simulate import Crowd, count_crowd
+from deniable.numeric.shares import onto_simplex
 from deniable.questions.entropy import Key
-from deniable.release.mixed.shrinkage import simplex
 from deniable.release.release import ReleasedTables
 
 SETTINGS = {
@@ -131,7 +131,7 @@ def coverage(release: ReleasedTables, truth: dict[tuple[str, str], np.ndarray]) 
 def product(release: ReleasedTables, truth: dict[tuple[str, str], np.ndarray]) -> float:
     """Return the mean distance of multiplied margins."""
     names = release.survey.schema.names
-    margins = {name: simplex(release.marginal(name).values) for name in names}
+    margins = {name: onto_simplex(release.marginal(name).values) for name in names}
     errors = [
         abs(np.outer(margins[a], margins[b]) - own).sum() / 2 for (a, b), own in truth.items()
     ]

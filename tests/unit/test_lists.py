@@ -18,6 +18,7 @@ from deniable.decoding.decoder import decoder_of
 from deniable.decoding.products import mean_products, products_at_cells
 from deniable.errors import SurveyError
 from deniable.lab.audit import audit
+from deniable.numeric.axes import along_axes
 from deniable.planning.error import predicted_tv
 from deniable.questions.answers import Subset
 from deniable.questions.lists import (
@@ -30,7 +31,6 @@ from deniable.questions.lists import (
     question_list,
 )
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import along_axes
 from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import Template
 

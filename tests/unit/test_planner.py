@@ -12,12 +12,13 @@ import pytest
 from deniable import Plan, Schema, Survey, plan
 from deniable.errors import SurveyError
 from deniable.mechanisms.registry import MECHANISMS, known_mechanisms
+from deniable.numeric.axes import contrast_basis
 from deniable.planning.aim import Aim
 from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.error import KAPPA, bound_tv, guaranteed_tv, people_needed, predicted_tv
 from deniable.planning.numbers import Population
 from deniable.planning.plan import choose
-from deniable.planning.prospect import Prospect, _residuals, contrast_basis
+from deniable.planning.prospect import Prospect, _residuals
 from deniable.questions.entropy import Key
 
 

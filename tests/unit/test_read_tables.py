@@ -14,6 +14,8 @@ from scipy import optimize
 from deniable import Release, Schema, Survey, simulate
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import TableError
+from deniable.numeric.axes import centred
+from deniable.numeric.shares import onto_simplex
 from deniable.release.consistency import model as model_method
 from deniable.release.mixed import fitting
 from deniable.release.mixed.classes import CLASSES, Classes, ClassFit
@@ -21,10 +23,9 @@ from deniable.release.mixed.interactions import (
     Interactions,
     Sets,
     measure_interactions,
-    pure,
 )
 from deniable.release.mixed.reading import keep_margins, read
-from deniable.release.mixed.shrinkage import Directions, margin, simplex
+from deniable.release.mixed.shrinkage import Directions, margin
 from deniable.survey.coefficients import all_tables
 
 SIZES = (3, 2, 5, 4)
@@ -75,7 +76,7 @@ def test_contrasts_keep_lengths_and_what_is_judged() -> None:
     random = np.random.default_rng(5)
     for level in (1, 2, 3):
         for some in sets.groups(level):
-            rows = pure(random.standard_normal(sets.shape(some)))
+            rows = centred(random.standard_normal(sets.shape(some)), range(1, level + 1))
             vector[sets.positions(some)] = rows.reshape(len(some), -1)
     contrasts = sets.contrasts(vector)
     assert len(contrasts) == sets.dimensions.sum()
@@ -93,7 +94,7 @@ def test_the_nearest_distribution_is_nearest() -> None:
     random = np.random.default_rng(6)
     for size in (2, 5, 9):
         values = random.standard_normal(size)
-        nearest = simplex(values)
+        nearest = onto_simplex(values)
         assert nearest.min() >= 0
         assert nearest.sum() == pytest.approx(1)
         for other in random.dirichlet(np.ones(size), 200):
@@ -119,7 +120,7 @@ def test_margins_err_less_than_the_nearest_distributions_do(evenness, ratio) -> 
         noise = (noise - noise.mean()) * np.sqrt(energy / (size - 1))
         estimate = margin(shares - 1 / size + noise, energy)
         read_off.append(np.abs(estimate.shares - shares).sum())
-        near_off.append(np.abs(simplex(shares + noise) - shares).sum())
+        near_off.append(np.abs(onto_simplex(shares + noise) - shares).sum())
         covered.append(np.abs(estimate.shares - shares) <= 1.96 * np.sqrt(estimate.variances))
     assert np.mean(read_off) < ratio * np.mean(near_off)
     assert 0.9 < np.mean(covered) < 0.99
@@ -132,7 +133,7 @@ def test_directions_lead_there_and_back() -> None:
     random = np.random.default_rng(8)
     directions = Directions([random.dirichlet(np.ones(size)) for size in SIZES])
     some = np.array([[0, 2], [0, 2]])
-    rows = pure(random.standard_normal((2, 3, 5))).reshape(2, -1)
+    rows = centred(random.standard_normal((2, 3, 5)), (1, 2)).reshape(2, -1)
     there = directions.into(rows, some)
     assert there.shape == (2, 8)
     assert directions.back(there, some) == pytest.approx(rows)
@@ -153,7 +154,7 @@ def exact(order: int, frame: pd.DataFrame, noise: float) -> Interactions:
                 shape = tuple(SIZES[a] for a in row)
                 at = np.ravel_multi_index(tuple(codes[a] for a in row), shape)
                 cells = np.bincount(at, minlength=int(np.prod(shape))) / len(frame)
-                interaction = pure(cells.reshape(1, *shape))
+                interaction = centred(cells.reshape(1, *shape), range(1, len(shape) + 1))
                 vector[sets.positions(row[None, :])[0]] = interaction.ravel()
     return Interactions(sets, vector, noise * sets.dimensions)
 
@@ -313,7 +314,7 @@ def test_margins_are_kept_where_cells_are_negative() -> None:
     columns[0, 0] = 0.0
     columns[0] /= columns[0].sum()
     rows, columns = rows[:, :, None], columns[:, None, :]
-    cells = rows * columns + 0.05 * pure(random.standard_normal((6, 4, 5)))
+    cells = rows * columns + 0.05 * centred(random.standard_normal((6, 4, 5)), (1, 2))
     assert cells.min() < 0
     mended = keep_margins(cells, rows, columns)
     assert mended.min() >= -1e-15

@@ -10,6 +10,7 @@ from scipy import special
 from deniable.analysis.dependence import COLUMNS, Dependence, all_pairs, dependence
 from deniable.decoding.evidence import MOST_COVARIED
 from deniable.errors import TableError
+from deniable.numeric.shares import proportions, ratio
 from deniable.survey.coefficients import Ints, same_sizes
 
 if TYPE_CHECKING:
@@ -88,10 +89,10 @@ def paper_chi_square(release: ReleasedTables) -> pd.DataFrame:
     df, statistic = (sizes - 1).prod(axis=1), np.empty(len(pairs))
     for rows in same_sizes(release.survey.kinds, pairs):
         estimates = release.evidence.tables(pairs[rows])
-        cells = np.where(estimates.known[:, None], estimates.values.clip(0, None), np.nan)
-        table = (cells / cells.sum(axis=1, keepdims=True)).reshape(len(rows), *sizes[rows[0]])
+        cells = proportions(np.where(estimates.known[:, None], estimates.values, np.nan))
+        table = cells.reshape(len(rows), *sizes[rows[0]])
         alone = table.sum(axis=2, keepdims=True) * table.sum(axis=1, keepdims=True)
-        share = np.divide((table - alone) ** 2, alone, out=np.zeros_like(table), where=alone > 0)
+        share = ratio((table - alone) ** 2, alone)
         statistic[rows] = release.people * share.sum(axis=(1, 2))
     p_value = special.chdtrc(df, statistic)
     frame = _pair_names(release, pairs).assign(statistic=statistic, df=df, p_value=p_value)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, special
+from scipy import special
 
 from deniable.decoding.evidence import CoefficientEvidence, Evidence
 from deniable.errors import TableError
+from deniable.numeric.axes import contrast_basis
+from deniable.numeric.shares import proportions
 from deniable.schema.attribute import Attribute, kind
 from deniable.survey.coefficients import Floats, Ints
 
@@ -80,8 +82,7 @@ def _test(views: Sequence[View], tables: Ints) -> tuple[Floats, Ints]:
     cells = values.shape[2]
     even = np.full((len(tables), cells), 1 / cells)
     precision = np.stack([1 / view.variances(tables, even).sum(axis=1) for view in views])
-    mean = (precision[:, :, None] * values).sum(axis=0).clip(0, None)
-    mean /= mean.sum(axis=1, keepdims=True)
+    mean = proportions((precision[:, :, None] * values).sum(axis=0))
     return homogeneity(values, np.stack([view.covariances(tables, mean) for view in views]))
 
 
@@ -91,7 +92,7 @@ def homogeneity(values: Floats, covariance: Floats) -> tuple[Floats, Ints]:
     Where nobody is in some cell, so that nothing can vary, it takes its degrees of freedom with it.
     """
     groups, tables, cells = values.shape
-    basis = linalg.helmert(cells)
+    basis = contrast_basis(cells)
     contrasts = values @ basis.T
     within = basis @ covariance @ basis.T
     apart = (contrasts[:-1] - contrasts[-1]).transpose(1, 0, 2).reshape(tables, -1)

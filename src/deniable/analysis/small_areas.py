@@ -21,6 +21,7 @@ import numpy as np
 
 from deniable.errors import TableError
 from deniable.numeric.levels import normal_reach
+from deniable.numeric.shares import proportions
 from deniable.release.numbers.statistics import mean, score_of
 from deniable.release.release import ReleasedTables
 from deniable.schema.labels import FEWEST
@@ -158,9 +159,7 @@ def _shares(
 
 def _possible(cells: Floats) -> Floats:
     """Return shares as people may have them, none of them zero."""
-    shares = cells.clip(1e-3, None)
-    likely: Floats = shares / shares.sum(axis=-1, keepdims=True)
-    return likely
+    return proportions(cells.clip(1e-3, None))
 
 
 def _mean(releases: Mapping[str, ReleasedTables], total: ReleasedTables, name: str) -> _Part:

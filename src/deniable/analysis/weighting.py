@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import TableError
-from deniable.release.proportional import fit_proportionally
+from deniable.numeric.shares import fit_proportionally
 from deniable.survey.coefficients import Floats, Ints
 
 _TURNS = 20

@@ -20,8 +20,10 @@ from deniable.decoding.evidence import (
 )
 from deniable.decoding.forms import Form, weight_matrix
 from deniable.errors import TableError
+from deniable.numeric.axes import along_axes
+from deniable.numeric.shares import proportions
 from deniable.questions.lists import Codes, QuestionList
-from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, hadamard
+from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, hadamard
 
 THRESHOLD = 1e-5
 MOST_STEPS = 10_000
@@ -114,8 +116,7 @@ class InverseEvidence(CoefficientEvidence):
         """
         lists = self.lists_of(tables)
         if truth is None:
-            values = self.tables(tables).values.clip(0, None)
-            truth = values / values.sum(axis=1, keepdims=True)
+            truth = proportions(self.tables(tables).values)
         squares = []
         for each in lists:
             bits = np.bitwise_count(np.arange(len(each.odd))).astype(np.float64)

@@ -17,6 +17,7 @@ from deniable.decoding.evidence import Overview
 from deniable.decoding.forms import Form, FormEvidence, weight_matrix
 from deniable.decoding.reports import counted
 from deniable.errors import TableError
+from deniable.numeric.axes import centred
 from deniable.questions.answers import Inclusion
 from deniable.survey.coefficients import Floats, Ints, Shared
 
@@ -138,7 +139,7 @@ class CellForms(FormEvidence):
                         continue
                     number = numbers[(), subset]
                     inside = tuple(self.sizes[i] for i in subset)
-                    own = np.stack([centred(each, inside) for each in own.T], axis=1)
+                    own = centred(own.reshape(*inside, -1), range(size)).reshape(own.shape)
                     own *= a.weight / moments[number, 0]
                     means += self._components[number] @ own
                     wide = [
@@ -154,11 +155,3 @@ class CellForms(FormEvidence):
         total[unknown], total[:, unknown] = np.nan, np.nan
         np.einsum("ii->i", total)[unknown] = np.inf
         return total
-
-
-def centred(cells: Floats, sizes: tuple[int, ...]) -> Floats:
-    """Return flat cells with the mean taken out along each attribute."""
-    for r in reversed(sizes):
-        rows = cells.reshape(-1, r)
-        cells = (rows - rows.mean(axis=1, keepdims=True)).T.ravel()
-    return cells

@@ -19,18 +19,21 @@ Cells have one axis per attribute, in C order. For binary attributes all this eq
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.decoding.cell_forms import CellForms, Key, centred
+from deniable.decoding.cell_forms import CellForms, Key
 from deniable.decoding.evidence import Tables, refuse_covariance
 from deniable.errors import TableError
+from deniable.numeric.axes import along_axes, centred
+from deniable.numeric.covariances import both_sides
+from deniable.numeric.shares import proportions, ratio
 from deniable.survey.coefficients import Floats, Ints, PerTable, positions
 
 _MOST_TOGETHER = 1 << 22
@@ -107,7 +110,7 @@ class CellEvidence(CellForms):
                 components[numbers[home, subset]] += margin
         for component, each, weight in zip(components, sizes, moments[:, 0], strict=False):
             if weight > 0:
-                component[:] = centred(component, each) / weight
+                component[:] = centred(component.reshape(each), range(len(each))).ravel() / weight
         return components
 
     def _margins(
@@ -157,7 +160,7 @@ class CellEvidence(CellForms):
         numbers = self._numbers[1]
         weight, noise = numbers[sets, 0], numbers[sets, 1]
         masks = np.arange(sets.shape[1])
-        inverse = np.divide(1, weight, out=np.zeros(weight.shape), where=weight > 0)
+        inverse = ratio(1, weight)
         union = sets[:, masks[:, None] | masks]
         both = inverse[:, :, None] * inverse[:, None, :]
         unknown = (weight[:, 1:] == 0).any(axis=1)
@@ -169,9 +172,7 @@ class CellEvidence(CellForms):
             return np.asarray(truth, np.float64).reshape(len(tables), cells)
         if not self.estimates:
             return np.full((len(tables), cells), 1 / cells)
-        values = self.tables(tables).values.clip(0)
-        shares: Floats = values / values.sum(axis=1, keepdims=True)
-        return shares
+        return proportions(self.tables(tables).values)
 
     # Answers
 
@@ -222,20 +223,22 @@ class CellEvidence(CellForms):
         cells, masks = prod(sizes), 1 << len(sizes)
         refuse_covariance(cells)
         at = self._truth(tables, cells, truth)
-        bases = [_basis(r) for r in sizes]
-        contrasts = _along(np.eye(cells), bases)  # one row per cell, one column per contrast
+        from scipy import linalg
+
+        bases = [linalg.helmert(r, full=True) for r in sizes]
+        contrasts = along_axes(np.eye(cells), bases)  # one row per cell, one column per contrast
+        back = partial(along_axes, matrices=[basis.T for basis in bases])
         ranks = _touches(sizes)
         out = np.empty((len(tables), cells, cells))
         for part in _parts(len(tables), max(masks, cells) ** 2):
             moments = self._moments(self._set_numbers(tables[part]))
-            mean = _along(at[part], bases)
-            matrix = _along(contrasts.T * at[part][:, None, :], bases)
+            mean = along_axes(at[part], bases)
+            matrix = along_axes(contrasts.T * at[part][:, None, :], bases)
             matrix *= moments.cross[:, ranks[:, None], ranks]
             matrix -= moments.share[:, ranks[:, None], ranks] * mean[:, :, None] * mean[:, None, :]
             own = moments.noise * moments.inverse**2 / cells
             np.einsum("rii->ri", matrix)[...] += own[:, ranks]
-            back = [basis.T for basis in bases]
-            matrix = _along(_along(matrix, back).swapaxes(1, 2), back)
+            matrix = both_sides(matrix, back)
             matrix[moments.unknown] = np.nan
             np.einsum("rii->ri", matrix)[moments.unknown] = np.inf
             out[part] = matrix
@@ -278,22 +281,6 @@ def _parts(rows: int, each: int) -> Iterator[slice]:
     """Yield runs of rows that fit into memory together, if every row needs so many numbers."""
     step = max(1, _MOST_TOGETHER // each)
     return (slice(start, start + step) for start in range(0, rows, step))
-
-
-def _along(cells: Floats, matrices: Sequence[Floats]) -> Floats:
-    """Return cells (the last axis, flat) with a matrix applied along each attribute."""
-    for matrix in reversed(matrices):
-        product = cells.reshape(*cells.shape[:-1], -1, len(matrix)) @ matrix.T
-        cells = product.swapaxes(-1, -2).reshape(cells.shape)
-    return cells
-
-
-def _basis(r: int) -> Floats:
-    """Return r orthonormal rows, the first of them constant."""
-    rows = np.tri(r, k=-1) - np.diag(np.arange(r))
-    rows[0] = 1
-    normed: Floats = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return normed
 
 
 def _touches(sizes: tuple[int, ...]) -> Ints:

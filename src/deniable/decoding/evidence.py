@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from deniable.decoding.forms import FormEvidence
 from deniable.errors import TableError
+from deniable.numeric.axes import along_axes
 from deniable.questions.lists import QuestionList, lists_named
-from deniable.survey.coefficients import Floats, Ints, Numbering, along_axes, hadamard, same_sizes
+from deniable.survey.coefficients import Floats, Ints, Numbering, hadamard, same_sizes
 
 FEW_REPORTS = 32
 """With fewer reports per coefficient, those of a component are divided by their mean number."""

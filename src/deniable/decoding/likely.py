@@ -11,6 +11,7 @@ from math import log, sqrt
 
 import numpy as np
 
+from deniable.numeric.shares import proportions, ratio
 from deniable.survey.coefficients import Floats
 
 
@@ -25,11 +26,7 @@ def likely_cells(cells: Floats, deviation: Floats, expected: Floats) -> Floats:
     large = np.where(stands_out, cells.clip(0, 1), 0)
     rest = np.where(stands_out, 0, expected)
     remainder = (1 - large.sum(axis=1)).clip(0, None)
-    total = rest.sum(axis=1)
-    part = np.divide(remainder, total, out=np.zeros_like(remainder), where=total > 0)
-    likely = large + part[:, None] * rest
-    shares: Floats = likely / likely.sum(axis=1, keepdims=True)
-    return shares
+    return proportions(large + ratio(remainder, rest.sum(axis=1))[:, None] * rest)
 
 
 def independent_cells(margins: list[Floats]) -> Floats:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from deniable.numeric.axes import along_axes
 from deniable.questions.lists import QuestionList, Terms
-from deniable.survey.coefficients import Floats, Ints, along_axes
+from deniable.survey.coefficients import Floats, Ints
 
 
 def mean_products(cells: Floats, left: Ints, right: Ints, lists: Sequence[QuestionList]) -> Floats:
@@ -19,7 +20,7 @@ def mean_products(cells: Floats, left: Ints, right: Ints, lists: Sequence[Questi
 
     ``cells`` are those of the table.
     """
-    moments = along_axes(cells[None, :], [each.basis.T for each in lists])[0]
+    moments = along_axes(cells, [each.basis.T for each in lists])
     numbers, factors, pairs = _terms(left, right, np.ones(len(left)), lists, _signs)
     parts: Floats = factors * moments[numbers]
     if len(parts) > len(left):
@@ -34,7 +35,7 @@ def products_at_cells(
     numbers, factors, _ = _terms(left, right, values, lists, _cells)
     bases = [each.basis for each in lists]
     count = int(np.prod([basis.shape[1] for basis in bases]))
-    sums: Floats = along_axes(np.bincount(numbers, factors, count)[None, :], bases)[0]
+    sums: Floats = along_axes(np.bincount(numbers, factors, count), bases)
     return sums
 
 

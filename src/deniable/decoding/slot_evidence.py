@@ -45,8 +45,10 @@ from deniable.decoding.forms import Form, weight_matrix
 from deniable.decoding.likely import independent_cells, likely_cells
 from deniable.decoding.products import mean_products, products_at_cells
 from deniable.decoding.reports import DOUBT, DOUBT_OF_TESTS, CountedReports, SlotReports, blended
+from deniable.numeric.axes import along_axes
+from deniable.numeric.shares import ratio
 from deniable.questions.lists import QuestionList
-from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
+from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, same_sizes
 
 _TABLES_TOGETHER = 256
 
@@ -114,9 +116,9 @@ class SlotEvidence(CoefficientEvidence):
         self._weight, self._people = weight, people
         self._likely_margins: dict[tuple[int, QuestionList], Floats] = {}
         is_asked = weight > 0
-        self._theta = np.divide(total, weight, out=np.zeros(size), where=is_asked)
+        self._theta = ratio(total, weight)
         variance = np.divide(noise, weight**2, out=np.full(size, np.inf), where=is_asked)
-        gain = np.divide(squared, weight**2, out=np.zeros(size), where=is_asked)
+        gain = ratio(squared, weight**2)
         self._overview = Overview(self._theta, variance, people, gain)
 
     @property

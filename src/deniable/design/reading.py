@@ -30,6 +30,7 @@ import numpy as np
 from deniable.design.candidates import sets_within
 from deniable.design.workload import Workload
 from deniable.errors import SurveyError
+from deniable.numeric.shares import ratio
 from deniable.questions.lists import QuestionList
 from deniable.questions.thresholds import Thresholds
 from deniable.survey.coefficients import Floats, Ints, Shared, all_tables
@@ -121,8 +122,8 @@ class ReadingError:
 
     def slope(self, precision: Floats) -> Floats:
         """Return how fast the errors fall, in sum, as precision grows."""
-        noise = _over(self._scale, precision)
-        falls = _over(noise, precision) / self._spread
+        noise = ratio(self._scale, precision)
+        falls = ratio(noise, precision) / self._spread
         falls *= (1 + noise / self._spread / self._departures) ** -2 / 2
         return self._workload.needs(self.errors(noise), falls)
 
@@ -152,11 +153,11 @@ class DetectableStrength:
 
     def slope(self, precision: Floats) -> Floats:
         """Return how fast these V fall, in sum, as precision grows."""
-        noise = _over(self._scale, precision)
+        noise = ratio(self._scale, precision)
         each = self._weights**2 / self.strengths(noise) / 2
         times = (each[:, None] * self._times).ravel()
         total = np.bincount(self._numbers.ravel(), times, len(precision))
-        return _over(total * noise / self._spread, precision)
+        return ratio(total * noise / self._spread, precision)
 
 
 def degrees_of(own: QuestionList) -> int:
@@ -164,11 +165,6 @@ def degrees_of(own: QuestionList) -> int:
     if isinstance(own, Thresholds):
         return min(2, own.levels - 1) + own.missing
     return own.size - 1
-
-
-def _over(noise: Floats, precision: Floats) -> Floats:
-    """Return noise over precision; none of what nobody needs, which nobody is asked for."""
-    return np.divide(noise, precision, out=np.zeros_like(noise), where=precision > 0)
 
 
 def objective_of(

@@ -26,12 +26,13 @@ from deniable.decoding.decoder import decoder_of
 from deniable.errors import DeniableError
 from deniable.lab.audit import audit, exact_ratio
 from deniable.messages.report import Report, ReportBatch
+from deniable.numeric.axes import along_axes
 from deniable.questions.answers import Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD, Key, Stream
 from deniable.questions.exact import exponential, log_down
 from deniable.questions.question import Question
 from deniable.schema.schema import Records
-from deniable.survey.coefficients import all_tables, along_axes
+from deniable.survey.coefficients import all_tables
 from deniable.survey.format import read_survey
 from deniable.survey.frozen import FrozenSurvey
 

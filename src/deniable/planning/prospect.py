@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import combinations
 from math import comb
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ import numpy as np
 
 from deniable.decoding.decoder import decoder_of, is_symmetric
 from deniable.decoding.evidence import CoefficientEvidence
+from deniable.numeric.axes import contrast_basis
 from deniable.planning.aim import Aim
 from deniable.planning.numbers import Population
 from deniable.questions.lists import QuestionList
@@ -45,15 +46,6 @@ _WAYS = 16
 """How many ways to depend are looked at for each pair."""
 
 _NOBODY = 1e-9
-
-
-@cache
-def contrast_basis(size: int) -> Floats:
-    """Return the contrasts of so many values (rows), orthonormal."""
-    from scipy import linalg
-
-    basis: Floats = linalg.helmert(size)
-    return basis
 
 
 class Noncentrality(NamedTuple):

@@ -23,6 +23,7 @@ from deniable.decoding.cells import CellEvidence
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Overview, Tables
 from deniable.decoding.forms import Form, FormEvidence
 from deniable.errors import TableError
+from deniable.numeric.shares import proportions
 from deniable.questions.lists import QuestionList
 from deniable.release.consistency import Request, method_named
 from deniable.release.halves import generator
@@ -202,8 +203,7 @@ class _Strata:
         if truth is None:
             return [None] * len(self.parts)
         mean = self.tables(tables).values
-        cells = [(part.tables(tables).values + truth - mean).clip(0, None) for part in self.parts]
-        return [each / each.sum(axis=1, keepdims=True) for each in cells]
+        return [proportions(part.tables(tables).values + truth - mean) for part in self.parts]
 
     @cached_property
     def plausible(self) -> bool:

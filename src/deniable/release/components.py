@@ -18,6 +18,7 @@ import numpy as np
 
 from deniable.decoding.evidence import Evidence
 from deniable.errors import TableError
+from deniable.numeric.axes import centred
 from deniable.release.projection import Geometry, project
 from deniable.survey.coefficients import Floats, Ints, Shared, all_tables, positions, same_sizes
 
@@ -117,8 +118,7 @@ class _Geometry(Components, Geometry):
             own = cells[start:stop].reshape(rows, *sizes)
             for part in parts:
                 component = own.sum(axis=part.others, keepdims=True)
-                for axis in set(range(1, own.ndim)) - set(part.others):
-                    component = component - component.mean(axis=axis, keepdims=True)
+                component = centred(component, set(range(1, own.ndim)) - set(part.others))
                 # What counts 1/R, times R for the sum to be a mean, over what all count.
                 np.add.at(total, part.numbers.ravel(), component.ravel() / part.values_lacking)
             start = stop

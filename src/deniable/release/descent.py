@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from deniable.numeric.shares import ratio
 from deniable.release.graph import Clique
 from deniable.release.model import independent, relative_precision
 from deniable.release.projection import Measurements
@@ -96,8 +97,7 @@ class JunctionTree:
             own = weights[level.rows]
             total = own[:, :, 0::2] + own[:, :, 1::2]
             share = weights[level.own] @ level.sums
-            factor = np.divide(share, total, out=np.zeros_like(share), where=total > 0)
-            own *= np.repeat(factor, 2, axis=2)
+            own *= np.repeat(ratio(share, total), 2, axis=2)
         return weights
 
     def spectra(self, marginals: Floats) -> Floats:

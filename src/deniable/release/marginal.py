@@ -14,6 +14,7 @@ import numpy as np
 from deniable.decoding.evidence import MOSTLY_NOISE, expected_tv
 from deniable.errors import TableError
 from deniable.formats.markup import frame_text
+from deniable.numeric.axes import centred
 from deniable.numeric.levels import normal_reach
 from deniable.schema.attribute import Attribute
 from deniable.survey.coefficients import Floats, Ints
@@ -228,10 +229,7 @@ class Table:
         It sums to 0 along every axis. The table is the sum of the interactions of all sets of its
         attributes, each divided evenly among the others' values, and of the uniform table.
         """
-        values = self.values
-        for axis in range(values.ndim):
-            values = values - values.mean(axis=axis, keepdims=True)
-        return values
+        return centred(self.values, range(self.values.ndim))
 
     def interval(self, level: float = 0.95, *, of: str = "population") -> Floats:
         """Return lower and upper ends, stacked, of intervals that cover each cell at this level.

@@ -27,6 +27,7 @@ from deniable.collector.tally import Rows, TallyCounts, merge
 from deniable.decoding.evidence import Tables
 from deniable.decoding.forms import FormEvidence
 from deniable.errors import TableError
+from deniable.numeric.shares import ratio
 from deniable.questionnaire.wording import Wording
 from deniable.release.release import ReleasedTables
 from deniable.survey.coefficients import Floats, Ints
@@ -160,10 +161,7 @@ class PooledTables(ReleasedTables):
             assert isinstance(own, FormEvidence)
             precisions.append(1 / own.overview.variance)
         total = np.sum(precisions, axis=0)
-        weights: Floats = np.divide(
-            precisions, total, out=np.zeros((len(precisions), len(total))), where=total > 0
-        )
-        return weights
+        return ratio(precisions, total)
 
     def with_consistency(self, consistency: str) -> Self:
         """Return the same surveys' release with other post-processing, or this one."""

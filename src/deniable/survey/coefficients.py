@@ -58,16 +58,6 @@ def hadamard(rows: NDArray[Any]) -> NDArray[Any]:
     return rows
 
 
-def along_axes(rows: NDArray[Any], matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return each row, flat in C order, with a matrix applied along each of its axes."""
-    before, after = 1, prod(matrix.shape[1] for matrix in matrices)
-    for matrix in reversed(matrices):
-        after //= matrix.shape[1]
-        rows = matrix @ rows.reshape(-1, after, matrix.shape[1], before)
-        before *= matrix.shape[0]
-    return rows.reshape(-1, before)
-
-
 class Numbering(ABC):
     """How coefficients are numbered: which a question speaks about, which a table needs.
 

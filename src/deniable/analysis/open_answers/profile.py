@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.analysis.open_answers.curves import Curve, highest
+from deniable.numeric.shares import ratio
 from deniable.survey.coefficients import Floats
 
 _UNKNOWN = 100.0
@@ -82,9 +83,7 @@ class Profile:
         matrix = self.curve.matrix
         inverse = np.linalg.inv((matrix * self.weights[:, None]).T @ matrix)
         parts = (matrix @ inverse @ forms.T) * self.single[:, None]
-        people = np.divide(
-            self.weights, self.single, out=np.zeros_like(self.weights), where=self.single > 0
-        )
+        people = ratio(self.weights, self.single)
         return float(np.mean((people @ parts**4) / (people @ parts**2) ** 2))
 
     def statistic(self, forms: Floats, values: Floats) -> float:

@@ -25,6 +25,7 @@ from deniable.lab.experiments.experiment import Claim, Experiment, Point
 from deniable.lab.experiments.figures import curves
 from deniable.lab.experiments.sources import Data
 from deniable.lab.experiments.verdicts import all_of, exactly, mean_within, verdict
+from deniable.numeric.shares import proportions
 from deniable.release.dependence.information import mutual_information
 from deniable.schema.schema import Schema
 from deniable.survey.coefficients import all_tables
@@ -78,8 +79,7 @@ def measure(point: Point, data: Data) -> list[dict[str, Any]]:
 def _as_printed(release: Release) -> Any:
     """Return the mutual information of every estimated pair; cells below 0 count as 0."""
     pairs = all_tables(len(release.survey.schema), 2)
-    cells = release.estimate(pairs).values.clip(0, None)
-    cells /= cells.sum(axis=1, keepdims=True)
+    cells = proportions(release.estimate(pairs).values)
     return mutual_information(cells.reshape(-1, 2, 2))
 
 

@@ -34,9 +34,8 @@ from numpy.typing import NDArray
 from deniable.lab.rivals.oracle import Oracle
 from deniable.lab.rivals.rival import Advance, Rival
 from deniable.lab.rivals.views import choose, holders_of
+from deniable.numeric.shares import check_cells, fit_proportionally, onto_simplex, proportions
 from deniable.questions.entropy import Key
-from deniable.release.mixed.shrinkage import simplex
-from deniable.release.proportional import check_cells, fit_proportionally
 from deniable.survey.coefficients import Floats, Ints
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ class Agreement:
         for _ in range(_ROUNDS):
             shares = self.agree(shares)
             is_settled = shares.min() > -_AGREED
-            shares = np.concatenate([simplex(view) for view in self._split(shares)])
+            shares = np.concatenate([onto_simplex(view) for view in self._split(shares)])
             if is_settled:
                 break
         return self._split(shares)
@@ -196,4 +195,4 @@ class CalmTables:
             is_own = self._members[number, table]
             shape = [size if own else 1 for size, own in zip(sizes, is_own, strict=True)]
             goals.append(self._within(number, table).reshape(shape))
-        return fit_proportionally(np.full(sizes, 1 / prod(sizes)), goals)
+        return proportions(fit_proportionally(np.full(sizes, 1 / prod(sizes)), goals).ravel())

@@ -14,9 +14,9 @@ import numpy as np
 from deniable.api.survey import Survey
 from deniable.lab.rivals.rival import Advance, Rival
 from deniable.lab.simulate import count_crowd
+from deniable.numeric.shares import onto_simplex
 from deniable.questions.entropy import Key
 from deniable.release.mixed.classes import Classes
-from deniable.release.mixed.shrinkage import simplex
 from deniable.survey.coefficients import Floats
 
 if TYPE_CHECKING:
@@ -38,5 +38,5 @@ class ProductOfMargins(Rival):
                 own: Floats = release.number_fits[at].shares
                 shares.append(np.bincount(attribute.bins, own).astype(np.float64))
             else:
-                shares.append(simplex(release.estimate(np.array([[at]])).values[0]))
+                shares.append(onto_simplex(release.estimate(np.array([[at]])).values[0]))
         return Classes.independent(self.schema.sizes, shares)

@@ -28,7 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from deniable.release.dependence.residuals import Margins, Residuals, both_sides
+from deniable.numeric.covariances import both_sides
+from deniable.numeric.shares import ratio
+from deniable.release.dependence.residuals import Margins, Residuals
 from deniable.release.dependence.selection import Effects
 from deniable.survey.coefficients import Floats
 
@@ -163,8 +165,8 @@ class EffectSize:
         square, null, noise = self.square[rows], self.null[rows], self.noise[rows]
 
         def is_below(phi: Floats) -> Bools:
-            part = np.divide(phi**2, square, out=np.zeros_like(phi), where=square > 0)
-            return _upper_tail(square, phi, null.towards(noise, part), alpha) < 0
+            null_here = null.towards(noise, ratio(phi**2, square))
+            return _upper_tail(square, phi, null_here, alpha) < 0
 
         low = _root(is_below, np.sqrt(square))
         unseen = low <= 1e-9 * np.sqrt(square)
@@ -190,8 +192,7 @@ class EffectSize:
 
     def _nats(self, phi: Floats) -> Floats:
         root, independent = np.sqrt(self.square), self.a[:, :, None] * self.b[:, None, :]
-        far = np.divide(phi, root, out=np.zeros_like(phi), where=root > 0)
-        cells = independent + far[:, None, None] * self.residual
+        cells = independent + ratio(phi, root)[:, None, None] * self.residual
         nats: Floats = special.kl_div(cells.clip(0, None), independent).sum(axis=(1, 2))
         return nats
 

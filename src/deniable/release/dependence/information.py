@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.numeric.shares import fit_proportionally, onto_simplex
 from deniable.release.dependence.residuals import Residuals
 from deniable.survey.coefficients import Floats
 
@@ -117,22 +118,11 @@ def margins(
 
     ``pseudo`` people are thought to hold each value beforehand.
     """
-    possible = _onto_simplex(np.where(is_known[:, None], values, 0))
+    possible = onto_simplex(np.where(is_known[:, None], values, 0))
     effective = np.where(is_known, effective_people(variances, people), 0)
     weight = 1 / (1 + values.shape[1] * pseudo / np.maximum(effective, 1e-9))[:, None]
     smooth: Floats = weight * possible + (1 - weight) / values.shape[1]
     return smooth
-
-
-def _onto_simplex(values: Floats) -> Floats:
-    """Return the nearest shares (rows) that are not negative and sum to 1."""
-    falling = -np.sort(-values, axis=1)
-    ranks = np.arange(1, values.shape[1] + 1)
-    excess = (falling.cumsum(axis=1) - 1) / ranks
-    positive = (falling > excess).sum(axis=1)
-    over = excess[np.arange(len(values)), positive - 1]
-    shares: Floats = (values - over[:, None]).clip(0, None)
-    return shares
 
 
 def nearest(cells: Floats, rows: Floats, columns: Floats) -> Floats:
@@ -175,11 +165,6 @@ def _project(tables: Floats, rows: Floats, columns: Floats) -> Floats:
         tables = _with_margins(above, rows, columns)
         if np.abs(above - before).max() < _SMALLEST_CHANGE:
             break
-    above = above + 1e-12 * rows[:, :, None] * columns[:, None, :]
-    for _ in range(_MOST_STEPS):
-        above *= (rows / above.sum(axis=2))[:, :, None]
-        ratio = columns / above.sum(axis=1)
-        above *= ratio[:, None, :]
-        if np.abs(ratio - 1).max() < _SMALLEST_CHANGE:
-            break
-    return above
+    goals = rows[:, :, None], columns[:, None, :]
+    enough = _SMALLEST_CHANGE * float(columns.min())
+    return fit_proportionally(above + 1e-12 * goals[0] * goals[1], goals, _MOST_STEPS, enough)

@@ -21,12 +21,15 @@ r, for each attribute. Tables are arrays (rows, values of a, values of b).
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from deniable.survey.coefficients import Floats, along_axes
+from deniable.numeric.axes import along_axes, contrast_basis
+from deniable.numeric.covariances import both_sides
+from deniable.numeric.shares import ratio
+from deniable.survey.coefficients import Floats
 
 _MOST_CLIPPED = 1 << 9
 """Beyond so many degrees of freedom the second-order part, which makes V smaller, is left out."""
@@ -56,9 +59,7 @@ class Margins(NamedTuple):
 
     def contrasts(self) -> Margins:
         """Return the same as contrasts."""
-        from scipy import linalg
-
-        a, b = linalg.helmert(self.a.shape[1]), linalg.helmert(self.b.shape[1])
+        a, b = contrast_basis(self.a.shape[1]), contrast_basis(self.b.shape[1])
         return Margins(
             self.a @ a.T,
             self.b @ b.T,
@@ -106,11 +107,6 @@ def _shrink(margin: Floats, covariance: Floats) -> Floats:
     return likely
 
 
-def both_sides(covariance: Floats, change: Callable[[Floats], Floats]) -> Floats:
-    """Return A·Σ·A' for each Σ, where ``change`` applies A to the last axis."""
-    return change(change(covariance).swapaxes(1, 2)).swapaxes(1, 2)
-
-
 class Residuals(NamedTuple):
     """How tables differ from independent ones: U (as cells), what errors make of it, and W."""
 
@@ -138,32 +134,19 @@ class Residuals(NamedTuple):
 
         residual = cells - margins.a[:, :, None] * margins.b[:, None, :]
         residual = residual + margins.covariance_ab
-        bases = _contrasts(residual)
-
-        def contrast_change(errors: Floats) -> Floats:
-            off = along_axes(change(errors).reshape(-1, prod(shape)), bases)
-            return off.reshape(*errors.shape[:2], -1)
+        bases = [contrast_basis(size) for size in shape]
 
         second = _second_order(margins.contrasts())
-        covariance = both_sides(cell_covariance, contrast_change) + second
+        covariance = (
+            both_sides(cell_covariance, lambda off: along_axes(change(off), bases)) + second
+        )
         statistic = _wald(along_axes(residual.reshape(len(cells), -1), bases), covariance)
         return cls(margins, residual, change, second, covariance, statistic)
 
-    def as_cells(self, contrasts: Floats) -> Floats:
+    def as_cells(self, covariance: Floats) -> Floats:
         """Return the covariance of cells of a covariance of contrasts."""
-        back = [base.T for base in _contrasts(self.residual)]
-        width = contrasts.shape[-1]
-
-        def cells(errors: Floats) -> Floats:
-            return along_axes(errors.reshape(-1, width), back).reshape(*errors.shape[:2], -1)
-
-        return both_sides(contrasts, cells)
-
-
-def _contrasts(tables: Floats) -> list[Floats]:
-    from scipy import linalg
-
-    return [linalg.helmert(size) for size in tables.shape[1:]]
+        back = [contrast_basis(size).T for size in self.residual.shape[1:]]
+        return both_sides(covariance, partial(along_axes, matrices=back))
 
 
 def _second_order(contrasts: Margins) -> Floats:
@@ -181,11 +164,9 @@ def _second_order(contrasts: Margins) -> Floats:
 
 def _wald(off: Floats, covariance: Floats) -> Floats:
     """Return U'V⁺U."""
-    rows, df = off.shape
+    df = off.shape[1]
     if df == 1:
-        alone = covariance[:, 0, 0]
-        square: Floats = np.divide(off[:, 0] ** 2, alone, out=np.zeros(rows), where=alone > 0)
-        return square
+        return ratio(off[:, 0] ** 2, covariance[:, 0, 0])
     # A value that nobody has and no noise hides has no variance, and no residual either.
     least = 1e-12 * np.einsum("rii->r", covariance) / df
     full = covariance + least.clip(1e-300, None)[:, None, None] * np.eye(df)

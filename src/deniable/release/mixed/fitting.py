@@ -17,13 +17,13 @@ import numpy as np
 
 from deniable.collector.tally import TallyCounts
 from deniable.decoding.evidence import Tables, refuse_covariance
+from deniable.numeric.shares import check_cells, fit_proportionally, proportions
 from deniable.release.halves import halves
 from deniable.release.judging import Fit, Judges
 from deniable.release.mixed.classes import CLASSES, Classes, ClassFit
 from deniable.release.mixed.interactions import Interactions
 from deniable.release.mixed.reading import Reading, read, without_negative_cells
 from deniable.release.processed import ProcessedTables, Random
-from deniable.release.proportional import check_cells, fit_proportionally
 from deniable.survey.coefficients import Floats, Ints
 
 _STOPS = (5, 10, 20, 40, 80, 160, 320)
@@ -79,7 +79,7 @@ class MixedModel:
             )
             for axes in combinations(range(len(sizes)), self.reading.sets.order)
         ]
-        return fit_proportionally(cells, goals)
+        return proportions(fit_proportionally(cells, goals).ravel())
 
     def draw(self, people: int, random: np.random.Generator) -> list[Ints]:
         """Draw records, as the codes of each attribute, from the classes."""

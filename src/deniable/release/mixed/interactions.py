@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from deniable.decoding.evidence import Evidence
 from deniable.decoding.slot_evidence import SlotEvidence
 from deniable.errors import TableError
+from deniable.numeric.axes import along_axes, centred, contrast_basis
 from deniable.release.components import Components
 from deniable.release.numbers.moments import Moments
 from deniable.survey.coefficients import (
@@ -91,10 +92,8 @@ class Sets(Components):
 
     def contrasts(self, vector: Floats) -> Floats:
         """Return interactions by contrasts, those of each set side by side."""
-        from scipy import linalg
-
         bases = [
-            self.numbers[a].directions if a in self.numbers else linalg.helmert(size)
+            self.numbers[a].directions if a in self.numbers else contrast_basis(size)
             for a, size in enumerate(self.sizes)
         ]
         return self._side_by_side(lambda some: turn(vector[self.positions(some)], some, bases))
@@ -184,27 +183,18 @@ def measure_interactions(evidence: Evidence, sets: Sets) -> Interactions:
     for level in range(1, sets.order + 1):
         for some in sets.groups(level):
             cells = evidence.tables(some).values.reshape(sets.shape(some))
-            vector[sets.positions(some)] = pure(cells).reshape(len(some), -1)
+            vector[sets.positions(some)] = centred(cells, range(1, cells.ndim)).reshape(
+                len(some), -1
+            )
     energy = _energies(evidence, sets)
     is_measured = np.repeat(np.isfinite(energy), sets.lengths)
     return Interactions(sets, np.where(is_measured, vector, 0), energy)
 
 
-def pure(cells: Floats) -> Floats:
-    """Return the pure interaction of tables: what is left without the mean along any axis."""
-    for axis in range(1, cells.ndim):
-        cells = cells - cells.mean(axis=axis, keepdims=True)
-    return cells
-
-
 def turn(rows: Floats, sets: Ints, bases: Sequence[Floats]) -> Floats:
     """Return rows, flat in C order, with their attributes' bases applied along their axes."""
-    after = 1
-    for column in reversed(sets.T):
-        own = np.stack([bases[attribute] for attribute in column])[:, None]
-        rows = own @ rows.reshape(len(rows), -1, own.shape[3], after)
-        after *= own.shape[2]
-    return rows.reshape(len(rows), -1)
+    columns = [np.stack([bases[attribute] for attribute in column]) for column in sets.T]
+    return along_axes(rows, columns)
 
 
 def _energies(evidence: Evidence, sets: Sets) -> Floats:

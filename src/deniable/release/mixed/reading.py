@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 import numpy as np
 
+from deniable.numeric.axes import along_axes, centred
+from deniable.numeric.covariances import both_sides
+from deniable.numeric.shares import ratio
 from deniable.release.components import nonnegative
 from deniable.release.mixed.classes import Classes
-from deniable.release.mixed.interactions import Interactions, Sets, pure
+from deniable.release.mixed.interactions import Interactions, Sets
 from deniable.release.mixed.shrinkage import Directions, Margin, margins, shrink
-from deniable.release.proportional import ratio
 from deniable.survey.coefficients import Floats, Ints, positions
 
 _FEWEST = 1e-6
@@ -82,11 +85,8 @@ class Reading:
         """Return the covariance of the values of one set's departure, or margin."""
         if len(one) == 1:
             return _adding_up(self.margins[one[0]].variances)
-        basis = np.ones((1, 1))
-        for attribute in one:
-            basis = np.kron(basis, self.directions.ways_back[attribute])
-        covariance: Floats = (basis * self._variances_of(one[None, :])[0]) @ basis.T
-        return covariance
+        back = partial(along_axes, matrices=[self.directions.ways_back[a] for a in one])
+        return both_sides(np.diag(self._variances_of(one[None, :])[0]), back)
 
     def _variances_of(self, some: Ints) -> Floats:
         """Return the variances of the directions of sets of the same sizes, a row for each."""
@@ -185,7 +185,7 @@ def without_negative_cells(reading: Reading) -> Floats:
         rows, columns = (np.stack([reading.margins[a].shares for a in column]) for column in some.T)
         cells = sets.tables(vector, some).reshape(sets.shape(some))
         cells = keep_margins(cells, rows[:, :, None], columns[:, None, :])
-        vector[sets.positions(some)] = pure(cells).reshape(len(some), -1)
+        vector[sets.positions(some)] = centred(cells, (1, 2)).reshape(len(some), -1)
     return vector
 
 

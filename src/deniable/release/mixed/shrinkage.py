@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from deniable.numeric.axes import contrast_basis
+from deniable.numeric.shares import onto_simplex
 from deniable.release.mixed.interactions import Interactions, Sets, turn
 from deniable.release.numbers.moments import Moments
 from deniable.survey.coefficients import Floats, Ints
@@ -38,15 +40,6 @@ _GRID = np.append(0.0, np.logspace(-12, 0, 1_000))
 _FAR, _LEAST = 7.0, 1e-30
 _STEPS = np.linspace(0, 1, 120) ** 2
 """Where a share is looked at between the least and the most that it may be: close to the least."""
-
-
-def simplex(values: Floats) -> Floats:
-    """Return the nearest distribution."""
-    descending = np.sort(values)[::-1]
-    above = (np.cumsum(descending) - 1) / np.arange(1, len(values) + 1)
-    last = np.flatnonzero(descending > above)[-1]
-    nearest: Floats = (values - above[last]).clip(0, None)
-    return nearest
 
 
 class Margin(NamedTuple):
@@ -93,7 +86,7 @@ def margin(pure: Floats, energy: float) -> Margin:
     mean = (posterior * points).sum(axis=1)
     variance = (posterior * (points - mean[:, None]) ** 2).sum(axis=1).clip(_LEAST, None)
     # Shares add up to 1: what they lack, or have too much, falls on those that are least sure.
-    return Margin(simplex(mean + (1 - mean.sum()) * variance / variance.sum()), variance)
+    return Margin(onto_simplex(mean + (1 - mean.sum()) * variance / variance.sum()), variance)
 
 
 @cache
@@ -113,8 +106,6 @@ class Directions:
     def __init__(
         self, distributions: Sequence[Floats], numbers: Mapping[int, Moments] | None = None
     ) -> None:
-        from scipy import linalg
-
         self.bases: list[Floats] = []
         self.ways_back: list[Floats] = []
         self._scales: list[Floats] = []
@@ -124,10 +115,10 @@ class Directions:
                 self.ways_back.append((numbers[attribute].directions * shares).T)
                 self._scales.append(np.ones(len(shares) - 1))
                 continue
-            contrasts = linalg.helmert(len(shares))
+            basis = contrast_basis(len(shares))
             sampling = np.diag(shares) - np.outer(shares, shares)
-            scales, vectors = np.linalg.eigh(contrasts @ sampling @ contrasts.T)
-            self.bases.append(vectors.T @ contrasts)
+            scales, vectors = np.linalg.eigh(basis @ sampling @ basis.T)
+            self.bases.append(vectors.T @ basis)
             self.ways_back.append(self.bases[-1].T)
             self._scales.append(scales.clip(0, None))
 

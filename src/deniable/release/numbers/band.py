@@ -34,6 +34,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from deniable.numeric.levels import normal_reach
+from deniable.numeric.shares import ratio
 from deniable.release.numbers.answers import Answers, Flags
 from deniable.release.numbers.evidence import Evidence, evidence
 from deniable.release.numbers.likelihood import fit
@@ -317,5 +318,4 @@ def _averages(values: Floats, weight: Floats, length: int) -> Floats:
     weights = np.cumsum(np.concatenate([np.zeros(1), weight]))
     totals = weights[length:] - weights[:-length]
     parts = sums[..., length:] - sums[..., :-length]
-    averages: Floats = np.divide(parts, totals, out=np.zeros_like(parts), where=totals > 0)
-    return averages
+    return ratio(parts, totals)

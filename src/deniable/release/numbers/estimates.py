@@ -13,6 +13,7 @@ import numpy as np
 from deniable.errors import TableError
 from deniable.formats.markup import frame_text, number_text
 from deniable.numeric.levels import check_level, normal_reach
+from deniable.numeric.shares import ratio
 from deniable.schema.scale import spoken_point
 from deniable.survey.coefficients import Floats
 
@@ -156,7 +157,7 @@ class Estimates:
         is_known = np.isfinite(estimate) & np.isfinite(error)
         error = np.where(is_known, error, np.inf)
         centre = np.where(is_known, estimate, 0)
-        z = np.divide(np.abs(centre), error, out=np.zeros_like(error), where=error > 0)
+        z = ratio(np.abs(centre), error)
         p_value = 2 * special.ndtr(-z)
         alpha = misses(p_value, z, level)
         reach = -special.ndtri(alpha / 2) * error

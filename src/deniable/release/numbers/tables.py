@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deniable.decoding.evidence import Tables, refuse_covariance
+from deniable.numeric.axes import along_axes
+from deniable.numeric.covariances import both_sides
+from deniable.numeric.shares import proportions
 from deniable.questions.thresholds import Thresholds
 from deniable.release.mixed.fitting import MixedModel, MixedTables
 from deniable.release.mixed.interactions import turn
@@ -74,11 +78,10 @@ class NumberModel:
     def _cut(self, tables: Ints, bins: Bins) -> Floats:
         if tables.shape[1] == 1:
             return np.stack([self.margin(a, bins) for a in tables[:, 0].tolist()])
-        cells = turn(self.inner.tables(tables), tables, self.ways(bins)).clip(0, None)
+        cells = turn(self.inner.tables(tables), tables, self.ways(bins))
         margins = [np.stack([self.margin(a, bins) for a in column.tolist()]) for column in tables.T]
         if len(margins) > 2:
-            shares: Floats = cells / cells.sum(axis=1, keepdims=True)
-            return shares
+            return proportions(cells)
         rows, columns = margins[0][:, :, None], margins[1][:, None, :]
         cells = cells.reshape(len(tables), rows.shape[1], columns.shape[2])
         return keep_margins(cells, rows, columns).reshape(len(tables), -1).clip(0, None)
@@ -94,8 +97,7 @@ class NumberModel:
         """Draw records, as the codes of each attribute."""
         codes = self.inner.draw(people, random)
         for attribute, each in self.fits.items():
-            chances = each.moments.on_grid.clip(0, None).T
-            steps = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)
+            steps = np.cumsum(proportions(each.moments.on_grid.T), axis=1)
             steps += np.arange(len(steps))[:, None]
             at = np.searchsorted(steps.ravel(), codes[attribute] + random.random(people))
             codes[attribute] = (at - codes[attribute] * steps.shape[1]).clip(0, steps.shape[1] - 1)
@@ -143,10 +145,8 @@ class NumberTables(ProcessedTables):
             np.fill_diagonal(whole, np.inf)
             return whole
         ways = model.ways(bins)
-        way: Any = np.ones((1, 1))
-        for attribute in table.tolist():
-            way = np.kron(way, ways[attribute])
-        whole = way @ self.inner.covariances(table[None])[0] @ way.T
+        way = partial(along_axes, matrices=[ways[attribute] for attribute in table.tolist()])
+        whole = both_sides(self.inner.covariances(table[None])[0], way)
         for place, attribute in enumerate(table.tolist()):
             if attribute in model.fits:
                 own = model.fits[attribute].covariance(bins.matrices[attribute])

@@ -1,0 +1,44 @@
+"""Arrays flat in C order: matrices along their axes, means taken out, and contrasts of an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def along_axes(cells: NDArray[Any], matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return cells (the last axis, flat in C order) with a matrix applied along each of their axes.
+
+    A matrix is one for all, or a stack of one for each row of cells.
+    """
+    rows = cells.shape[:-1]
+    before, after = 1, prod(matrix.shape[-1] for matrix in matrices)
+    for matrix in reversed(matrices):
+        after //= matrix.shape[-1]
+        split = cells.reshape(*rows, after, matrix.shape[-1], before)
+        cells = matrix[..., None, :, :] @ split
+        before *= matrix.shape[-2]
+    return cells.reshape(*rows, before)
+
+
+def centred(cells: Floats, axes: Iterable[int]) -> Floats:
+    """Return cells with the mean taken out along each of these axes: a pure interaction of all."""
+    for axis in axes:
+        cells = cells - cells.mean(axis=axis, keepdims=True)
+    return cells
+
+
+@cache
+def contrast_basis(size: int) -> Floats:
+    """Return the contrasts of so many values (rows): orthonormal, and each adds up to 0."""
+    from scipy import linalg
+
+    basis: Floats = linalg.helmert(size)
+    return basis

@@ -1,0 +1,57 @@
+"""Matrices along the axes of flat arrays, means taken out, and contrasts."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+
+import numpy as np
+import pytest
+
+from deniable.numeric.axes import along_axes, centred, contrast_basis
+from deniable.numeric.covariances import both_sides
+
+SHAPES = [(3, 2), (2, 4), (5, 1)]
+"""Of matrices along three axes: 2·4·1 cells become 3·2·5."""
+
+
+@pytest.mark.parametrize("rows", [(), (1,), (4,), (0,), (3, 2)])
+def test_matrices_along_axes_are_a_kronecker_product(rows: tuple[int, ...]) -> None:
+    random = np.random.default_rng(1)
+    matrices = [random.standard_normal(shape) for shape in SHAPES]
+    cells = random.standard_normal((*rows, 8))
+    result = along_axes(cells, matrices)
+    assert result.shape == (*rows, 30)
+    assert result == pytest.approx(cells @ reduce(np.kron, matrices).T)
+
+
+def test_each_row_may_have_matrices_of_its_own() -> None:
+    random = np.random.default_rng(2)
+    stacks = [random.standard_normal((6, *shape)) for shape in SHAPES]
+    cells = random.standard_normal((6, 8))
+    alone = [along_axes(row, [stack[i] for stack in stacks]) for i, row in enumerate(cells)]
+    assert along_axes(cells, stacks) == pytest.approx(np.array(alone))
+
+
+def test_both_sides_of_a_covariance() -> None:
+    random = np.random.default_rng(3)
+    matrices, factor = [random.standard_normal((3, 2)) for _ in "ab"], random.random((7, 4, 4))
+    covariance, whole = factor @ factor.swapaxes(1, 2), np.kron(*matrices)
+    result = both_sides(covariance, partial(along_axes, matrices=matrices))
+    assert result == pytest.approx(whole @ covariance @ whole.T)
+
+
+def test_centred_cells_have_mean_0_along_axes_and_stay_so() -> None:
+    cells = np.random.default_rng(4).standard_normal((3, 4, 5))
+    pure = centred(cells, (1, 2))
+    assert np.abs(pure.sum(axis=1)).max() < 1e-12
+    assert np.abs(pure.sum(axis=2)).max() < 1e-12
+    assert centred(pure, (1, 2)) == pytest.approx(pure)
+    projections = [np.eye(size) - 1 / size for size in (4, 5)]
+    assert pure.reshape(3, -1) == pytest.approx(along_axes(cells.reshape(3, -1), projections))
+
+
+@pytest.mark.parametrize("size", [2, 3, 9])
+def test_contrasts_are_orthonormal_and_none_is_of_the_mean(size: int) -> None:
+    basis = contrast_basis(size)
+    assert basis @ basis.T == pytest.approx(np.eye(size - 1))
+    assert basis.T @ basis == pytest.approx(np.eye(size) - 1 / size)
