@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from deniable.numeric.axes import along_axes, centred, contrast_basis
-from deniable.numeric.covariances import both_sides
+from deniable.numeric.covariances import (
+    both_sides,
+    mark_unknown,
+    standard_errors,
+    unknown_covariance,
+    variances_of,
+)
 
 SHAPES = [(3, 2), (2, 4), (5, 1)]
 """Of matrices along three axes: 2·4·1 cells become 3·2·5."""
@@ -55,3 +61,17 @@ def test_contrasts_are_orthonormal_and_none_is_of_the_mean(size: int) -> None:
     basis = contrast_basis(size)
     assert basis @ basis.T == pytest.approx(np.eye(size - 1))
     assert basis.T @ basis == pytest.approx(np.eye(size) - 1 / size)
+
+
+def test_what_is_unknown_has_infinite_variance_and_no_covariance() -> None:
+    covariance = np.ones((2, 3, 3))
+    result = mark_unknown(covariance, np.array([[False, True, False], [False, False, False]]))
+    assert result is covariance
+    assert np.isnan(result[0]).tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    assert variances_of(result).tolist() == [[1, np.inf, 1], [1, 1, 1]]
+    assert standard_errors(4 * result)[0].tolist() == [2, np.inf, 2]
+    by_table = mark_unknown(np.ones((2, 2, 2)), np.array([[True], [False]]), between=0.0)
+    assert by_table.tolist() == [[[np.inf, 0], [0, np.inf]], [[1, 1], [1, 1]]]
+    nothing = unknown_covariance(2, 1)
+    assert variances_of(nothing).tolist() == [[np.inf, np.inf]]
+    assert np.isnan(nothing).sum() == 2

@@ -20,6 +20,7 @@ from deniable.analysis.weighting import Union, Weights, columns_of, rake
 from deniable.decoding.evidence import Evidence
 from deniable.decoding.forms import Form, sum_of
 from deniable.errors import TableError
+from deniable.numeric.covariances import mark_unknown
 from deniable.release.numbers.forms import Forms
 from deniable.release.numbers.tables import Bins
 from deniable.release.release import ReleasedTables
@@ -48,7 +49,7 @@ class Cells(NamedTuple):
 def nothing(table: Sequence[int], sizes: Sequence[int]) -> Cells:
     """Return a table of which nothing is known."""
     cells = prod(sizes[a] for a in table)
-    return Cells(np.zeros(cells), False, np.diag(np.full(cells, np.inf)))
+    return Cells(np.zeros(cells), False, mark_unknown(np.empty((cells, cells)), True, between=0.0))
 
 
 def weigh(

@@ -29,6 +29,7 @@ from deniable.analysis.homogeneity import Comparison, Test, View, alike, measure
 from deniable.decoding.evidence import MOST_COVARIED
 from deniable.errors import TableError
 from deniable.formats.markup import frame_text
+from deniable.numeric.covariances import standard_errors
 from deniable.numeric.levels import check_level, normal_reach
 from deniable.release.dependence.selection import Effects, drawn, false_discoveries, misses
 from deniable.release.estimate import chunks_alike
@@ -74,8 +75,7 @@ class Difference:
     @cached_property
     def standard_error(self) -> Floats:
         """Return the standard error of each cell's difference."""
-        error: Floats = np.sqrt(np.diag(self.covariance).clip(0, None)).reshape(self.values.shape)
-        return error
+        return standard_errors(self.covariance).reshape(self.values.shape)
 
     def interval(self, level: float = 0.95) -> Floats:
         """Return lower and upper ends, stacked, that cover each cell's difference at this level.

@@ -23,6 +23,7 @@ from deniable.analysis.margins import Margin
 from deniable.analysis.weighting import check_weighable, rake
 from deniable.decoding.evidence import MOST_COVARIED, Tables
 from deniable.errors import TableError
+from deniable.numeric.covariances import unknown_covariance, variances_of
 from deniable.release.marginal import Chunk, Table
 from deniable.release.numbers.forms import Forms
 from deniable.release.pooled import Pooling
@@ -65,8 +66,7 @@ class AdjustedEvidence:
 
     def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
         """Return the variance of each cell of each table."""
-        variances: Floats = np.einsum("rii->ri", self.cell_covariances(tables))
-        return variances
+        return variances_of(self.cell_covariances(tables))
 
     @property
     def plausible(self) -> bool:
@@ -100,8 +100,7 @@ class ModelledPopulation:
         estimate = self._processing.tables(row)
         tops = both.by_combination(estimate.values[0])
         weights = weigh(tops.sum(axis=1)[None], [()], self._margins)
-        covariance = np.full((both.cells, both.cells), np.nan)
-        np.fill_diagonal(covariance, np.inf)
+        covariance = unknown_covariance(both.cells)
         if with_errors and self.interval_kind(table) != "none":
             way = both.jacobian(weights.factors, weights.columns @ weights.slopes(tops))
             covariance = way @ self._processing.covariances(row)[0] @ way.T
@@ -257,15 +256,12 @@ class AdjustedTables(ReleasedTables):
             if self._interval_kind_of(table) != "none":
                 every.append(self._source(table).table(table, with_errors=True).covariance)
                 continue
-            cells = prod(self.survey.schema.sizes[a] for a in table)
-            every.append(np.full((cells, cells), np.nan))
-            np.fill_diagonal(every[-1], np.inf)
+            every.append(unknown_covariance(prod(self.survey.schema.sizes[a] for a in table)))
         return np.stack(every)
 
     def variances(self, tables: Ints) -> Floats:
         """Return the variance of each cell of each table; infinite where none is known."""
-        variances: Floats = np.einsum("rii->ri", self.covariances(tables))
-        return variances
+        return variances_of(self.covariances(tables))
 
     def check_tells(self, *names: str) -> None:
         """Refuse a table that neither the survey's order nor a model is enough for."""

@@ -18,6 +18,7 @@ from deniable.decoding.forms import Form, FormEvidence, weight_matrix
 from deniable.decoding.reports import counted
 from deniable.errors import TableError
 from deniable.numeric.axes import centred
+from deniable.numeric.covariances import mark_unknown
 from deniable.questions.answers import Inclusion
 from deniable.survey.coefficients import Floats, Ints, Shared
 
@@ -151,7 +152,5 @@ class CellForms(FormEvidence):
                 assert a.supports is not None
                 people = np.array([a.people])
                 total += counted(flat, means[None], a.supports[None], people, a.law)
-        unknown = (matrix[np.isinf(self.overview.variance[at])] != 0).any(axis=0)
-        total[unknown], total[:, unknown] = np.nan, np.nan
-        np.einsum("ii->i", total)[unknown] = np.inf
-        return total
+        never = np.isinf(self.overview.variance[at])
+        return mark_unknown(total, (matrix[never] != 0).any(axis=0))

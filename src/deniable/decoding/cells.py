@@ -32,7 +32,7 @@ from deniable.decoding.cell_forms import CellForms, Key
 from deniable.decoding.evidence import Tables, refuse_covariance
 from deniable.errors import TableError
 from deniable.numeric.axes import along_axes, centred
-from deniable.numeric.covariances import both_sides
+from deniable.numeric.covariances import both_sides, mark_unknown, variances_of
 from deniable.numeric.shares import proportions, ratio
 from deniable.survey.coefficients import Floats, Ints, PerTable, positions
 
@@ -237,11 +237,8 @@ class CellEvidence(CellForms):
             matrix *= moments.cross[:, ranks[:, None], ranks]
             matrix -= moments.share[:, ranks[:, None], ranks] * mean[:, :, None] * mean[:, None, :]
             own = moments.noise * moments.inverse**2 / cells
-            np.einsum("rii->ri", matrix)[...] += own[:, ranks]
-            matrix = both_sides(matrix, back)
-            matrix[moments.unknown] = np.nan
-            np.einsum("rii->ri", matrix)[moments.unknown] = np.inf
-            out[part] = matrix
+            variances_of(matrix)[...] += own[:, ranks]
+            out[part] = mark_unknown(both_sides(matrix, back), moments.unknown[:, None])
         return out
 
     @cached_property

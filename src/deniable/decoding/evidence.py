@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from deniable.decoding.forms import FormEvidence
 from deniable.errors import TableError
 from deniable.numeric.axes import along_axes
+from deniable.numeric.covariances import mark_unknown, variances_of
 from deniable.questions.lists import QuestionList, lists_named
 from deniable.survey.coefficients import Floats, Ints, Numbering, hadamard, same_sizes
 
@@ -143,19 +144,15 @@ class CoefficientErrors(ABC):
         refuse_covariance(cells)
         theta = None if truth is None else coefficients_of(truth, lists)
         errors = self.covariance(tables, theta)
-        unknown = np.isinf(np.einsum("rii->ri", errors)).any(axis=1)
+        unknown = np.any(np.isinf(variances_of(errors)), axis=1, keepdims=True)
         coefficients = np.eye(prod(each.synthesis.shape[1] for each in lists))[1:]
         transform = along_axes(coefficients, [each.synthesis for each in lists]).T
-        finite = np.where(unknown[:, None, None], 0.0, errors)
-        covariance: Floats = transform @ finite @ transform.T
-        covariance[unknown] = np.nan
-        np.einsum("rii->ri", covariance)[unknown] = np.inf
-        return covariance
+        finite = np.where(unknown[..., None], 0.0, errors)
+        return mark_unknown(transform @ finite @ transform.T, unknown)
 
     def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
         """Return the variance of each cell of each table."""
-        variances: Floats = np.einsum("rii->ri", self.cell_covariances(tables, truth))
-        return variances
+        return variances_of(self.cell_covariances(tables, truth))
 
 
 class CoefficientEvidence(CoefficientErrors, FormEvidence):
@@ -235,8 +232,7 @@ def covariance_of_moments(theta: Floats, cross: Floats, share: Floats, alone: Fl
     masks = np.arange(1, width + 1)
     full = np.column_stack((np.ones(len(theta)), theta))
     out = cross * full[:, masks[:, None] ^ masks]
-    diagonal = np.einsum("rii->ri", out)
-    diagonal[:] = alone
+    variances_of(out)[:] = alone
     out -= share * theta[:, :, None] * theta[:, None, :]
     return out
 
@@ -245,10 +241,7 @@ def divided_moments(moments: Floats, weight: Floats) -> Floats:
     """Return moments over products of weights; infinite variance where nobody was asked."""
     with np.errstate(divide="ignore", invalid="ignore"):
         moments /= weight[:, :, None] * weight[:, None, :]
-    unknown = weight == 0
-    moments[unknown[:, :, None] | unknown[:, None, :]] = 0
-    np.einsum("rii->ri", moments)[unknown] = np.inf
-    return moments
+    return mark_unknown(moments, weight == 0, between=0.0)
 
 
 def expected_tv(cell_variances: Floats) -> Floats:

@@ -46,6 +46,7 @@ from deniable.decoding.likely import independent_cells, likely_cells
 from deniable.decoding.products import mean_products, products_at_cells
 from deniable.decoding.reports import DOUBT, DOUBT_OF_TESTS, CountedReports, SlotReports, blended
 from deniable.numeric.axes import along_axes
+from deniable.numeric.covariances import mark_unknown, unknown_covariance, variances_of
 from deniable.numeric.shares import ratio
 from deniable.questions.lists import QuestionList
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, same_sizes
@@ -318,10 +319,7 @@ class SlotEvidence(CoefficientEvidence):
         covariance = (own.T * (self._overview.variance[some] * self._weight[some] ** 2)) @ own
         if not self._is_expected:
             covariance = blended(*self._influence(some, own, covariance), doubt)
-        unknown = (matrix[never] != 0).any(axis=0)
-        covariance[unknown], covariance[:, unknown] = np.nan, np.nan
-        np.einsum("ii->i", covariance)[unknown] = np.inf
-        return covariance
+        return mark_unknown(covariance, (matrix[never] != 0).any(axis=0))
 
     def noise(self, random: np.random.Generator, draws: int) -> Floats:
         """Return draws of the noise of all coefficients, in standard errors: a row for each draw.
@@ -403,11 +401,10 @@ class SlotEvidence(CoefficientEvidence):
         transform: Floats = np.ones((1, 1))
         for matrix in matrices:
             transform = np.kron(transform, matrix).astype(np.float64, copy=False)
-        out = np.full((len(tables), count, count), np.nan)
+        out = unknown_covariance(count, len(tables))
         likely = self._likely_cells(tables) if truth is None else truth
         for row, (members, cells) in enumerate(zip(numbers, likely, strict=True)):
             if np.isinf(self._overview.variance[members]).any():
-                np.fill_diagonal(out[row], np.inf)
                 continue
             half = (self._one_covariance(members, cells, lists) @ transform[:, 1:].T).T
             out[row] = along_axes(np.column_stack((np.zeros(count), half)), matrices)
@@ -425,7 +422,7 @@ class SlotEvidence(CoefficientEvidence):
         lists = self.lists_of(tables)
         if any(each.is_order for each in lists):
             covariances = self.cell_covariances(tables, truth)
-            return np.stack([np.diagonal(each).clip(0, None) for each in covariances])
+            return variances_of(covariances).clip(0, None)
         numbers = self.numbering.of_tables(tables)
         squares = [each.synthesis**2 for each in lists]
         out = np.full((len(tables), prod(each.size for each in lists)), np.inf)

@@ -17,6 +17,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from deniable.design.reading import LEVEL, POWER
+from deniable.numeric.covariances import standard_errors
 from deniable.planning.margins import bin_error, ways_of
 from deniable.planning.numbers import NORMAL, NumberErrors
 from deniable.planning.prospect import Noncentrality, Pair, Prospect, standardised, told_apart
@@ -228,8 +229,7 @@ def _share_error(prospect: Prospect, attribute: int) -> float:
     """Return the standard error of a share, a mean over values, or over the bins of a number."""
     own = prospect.survey.lists[attribute]
     if not isinstance(own, Thresholds):
-        variances = np.diagonal(prospect.single(attribute))
-        return float(np.sqrt(variances.clip(0, None)).mean())
+        return float(standard_errors(prospect.single(attribute)).mean())
     ways = ways_of(prospect.survey, attribute, prospect.people)
     shares = prospect.population.shares[attribute] if prospect.population.is_known else None
     return bin_error(own, ways, shares) if ways else inf

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from deniable.decoding.evidence import Evidence, Tables, cells_of
+from deniable.numeric.covariances import mark_unknown, unknown_covariance, variances_of
 from deniable.questions.lists import lists_named
 from deniable.release.bootstrap import Bootstrap
 from deniable.release.components import Components
@@ -68,8 +69,7 @@ class ProcessedTables(ABC):
 
     def variances(self, tables: Ints) -> Floats:
         """Return the variance of each cell of each table."""
-        variances: Floats = np.einsum("rii->ri", self.covariances(tables))
-        return variances
+        return variances_of(self.covariances(tables))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,16 +108,10 @@ class CoefficientTables(ProcessedTables):
 
     def covariances(self, tables: Ints) -> Floats:
         """Return the covariance of each table's cells; infinite variances where none is known."""
-        if self.interval_kind(tables.shape[1]) == "bootstrap":
-            covariances = self._bootstrap.covariances(tables) + self._beyond(tables)
-            is_unknown = ~self.measurements.knows(tables)
-        else:
-            cells = 1 << tables.shape[1]
-            covariances = np.zeros((len(tables), cells, cells))
-            is_unknown = np.ones(len(tables), np.bool_)
-        covariances[is_unknown] = np.nan
-        np.einsum("rii->ri", covariances)[is_unknown] = np.inf
-        return covariances
+        if self.interval_kind(tables.shape[1]) != "bootstrap":
+            return unknown_covariance(1 << tables.shape[1], len(tables))
+        covariances = self._bootstrap.covariances(tables) + self._beyond(tables)
+        return mark_unknown(covariances, ~self.measurements.knows(tables)[:, None])
 
     def _beyond(self, tables: Ints) -> Floats:
         """Return the covariance that interactions of more attributes than the order add to cells."""

@@ -15,6 +15,7 @@ from deniable.analysis.open_answers.profile import Profile
 from deniable.analysis.open_answers.terms import OpenColumn, OpenTerms, Patterns
 from deniable.analysis.regression.fit import Regression
 from deniable.formats.markup import frame_text
+from deniable.numeric.covariances import mark_unknown
 from deniable.numeric.levels import check_level, normal_reach
 from deniable.release.numbers.estimates import Estimates
 from deniable.survey.coefficients import Floats, Ints
@@ -67,8 +68,7 @@ class OpenRegression(Regression):
             unknown = ~profile.is_finite
             values[unknown] = np.copysign(np.inf, place[unknown])
             for matrix in matrices:
-                matrix[unknown], matrix[:, unknown] = 0.0, 0.0
-                np.fill_diagonal(matrix, np.where(unknown, np.inf, matrix.diagonal()))
+                mark_unknown(matrix, unknown, between=0.0)
         return {
             "values": values,
             "covariance": matrices[0],

@@ -12,6 +12,7 @@ from scipy import special, stats
 
 from deniable.analysis.regression.kinds import Kind
 from deniable.formats.markup import frame_text, number_text, table_markup
+from deniable.numeric.covariances import standard_errors
 from deniable.numeric.levels import normal_reach
 from deniable.release.numbers.estimates import Estimates
 from deniable.survey.coefficients import Floats, Ints
@@ -52,8 +53,7 @@ class Regression:
     @cached_property
     def standard_error(self) -> Floats:
         """Return the standard error of each coefficient."""
-        error: Floats = np.sqrt(np.diagonal(self.covariance).clip(0, None))
-        return error
+        return standard_errors(self.covariance)
 
     @cached_property
     def p_value(self) -> Floats:

@@ -18,6 +18,7 @@ import numpy as np
 
 from deniable.analysis.regression.moments import Moments
 from deniable.errors import TableError
+from deniable.numeric.covariances import standard_errors
 from deniable.survey.coefficients import Floats
 
 MOST_SHIFT = 0.25
@@ -69,7 +70,7 @@ def fit_line(moments: Moments) -> LeastSquares:
 
 def bounded(shift: Floats, covariance: Floats) -> Floats:
     """Return what bias to take off: what is more than a part of the error tells of noise."""
-    most = MOST_SHIFT * np.sqrt(np.diagonal(covariance).clip(0, None))
+    most = MOST_SHIFT * standard_errors(covariance)
     own: Floats = shift.clip(-most, most)
     return own
 

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from deniable.numeric.covariances import both_sides
+from deniable.numeric.covariances import both_sides, standard_errors
 from deniable.numeric.shares import ratio
 from deniable.release.dependence.residuals import Margins, Residuals
 from deniable.release.dependence.selection import Effects
@@ -263,7 +263,7 @@ def merge_rare(margin: Floats, covariance: Floats) -> Floats:
     takes for the share of all of them to be.
     """
     order = np.argsort(margin, kind="stable")
-    safe = margin >= _UNSAFE * np.sqrt(np.diag(covariance).clip(0, None))
+    safe = margin >= _UNSAFE * standard_errors(covariance)
     rare, others = order[~safe[order]].tolist(), order[safe[order]].tolist()
 
     def is_told() -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.numeric.covariances import variances_of
 from deniable.numeric.shares import fit_proportionally, onto_simplex
 from deniable.release.dependence.residuals import Residuals
 from deniable.survey.coefficients import Floats
@@ -59,8 +60,8 @@ def information(
     noise = residuals.as_cells(residuals.covariance)
     excess, share = _added_by_noise(noise, a, b)
     flat = independent.reshape(len(cells), -1)
-    variances = np.einsum("rii->ri", covariance)
-    smooth = smoothen(possible, independent, effective_people(variances, people))
+    effective = effective_people(variances_of(covariance), people)
+    smooth = smoothen(possible, independent, effective)
     slope = np.log(smooth / independent).reshape(flat.shape)
     relative = noise * (share[:, None] / flat)[:, :, None]
     second_order = np.einsum("rij,rji->r", relative, relative) / 2
@@ -76,7 +77,7 @@ def _added_by_noise(covariance: Floats, a: Floats, b: Floats) -> tuple[Floats, F
     rows, columns = a[:, :, None], b[:, None, :]
     independent = rows * columns
     low, high = np.maximum(0, rows + columns - 1), np.minimum(rows, columns)
-    variance = np.einsum("rii->ri", covariance).clip(1e-300, None).reshape(independent.shape)
+    variance = variances_of(covariance).clip(1e-300, None).reshape(independent.shape)
     excess = np.zeros(len(independent))
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     for node, weight in zip(nodes, weights / weights.sum(), strict=True):

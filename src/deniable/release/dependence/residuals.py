@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable.numeric.axes import along_axes, contrast_basis
-from deniable.numeric.covariances import both_sides
+from deniable.numeric.covariances import both_sides, standard_errors
 from deniable.numeric.shares import ratio
 from deniable.survey.coefficients import Floats
 
@@ -76,7 +76,7 @@ class Margins(NamedTuple):
     @property
     def errors(self) -> tuple[Floats, Floats]:
         """Return the standard errors of both margins."""
-        return _errors(self.covariance_a), _errors(self.covariance_b)
+        return standard_errors(self.covariance_a), standard_errors(self.covariance_b)
 
     def products(self) -> tuple[Floats, Floats]:
         """Return Q and E: the covariance of p_a·e_b' + e_a·p_b', and of e_a·e_b'."""
@@ -90,11 +90,6 @@ class Margins(NamedTuple):
         square = of_a * of_b + ab * ba
         width = self.a.shape[1] * self.b.shape[1]
         return linear.reshape(-1, width, width), square.reshape(-1, width, width)
-
-
-def _errors(covariance: Floats) -> Floats:
-    errors: Floats = np.sqrt(np.einsum("rii->ri", covariance).clip(0, None))
-    return errors
 
 
 def _shrink(margin: Floats, covariance: Floats) -> Floats:

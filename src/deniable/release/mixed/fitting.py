@@ -17,6 +17,7 @@ import numpy as np
 
 from deniable.collector.tally import TallyCounts
 from deniable.decoding.evidence import Tables, refuse_covariance
+from deniable.numeric.covariances import mark_unknown, unknown_covariance
 from deniable.numeric.shares import check_cells, fit_proportionally, proportions
 from deniable.release.halves import halves
 from deniable.release.judging import Fit, Judges
@@ -122,14 +123,10 @@ class MixedTables(ProcessedTables):
         """Return the covariance of each table's cells; infinite variances where none is known."""
         cells = prod(self.reading.sets.shape(tables)[1:])
         refuse_covariance(cells)
-        is_unknown = ~self.measured.knows(tables)
         if self.interval_kind(tables.shape[1]) == "none":
-            covariances, is_unknown[:] = np.zeros((len(tables), cells, cells)), True
-        else:
-            covariances = self.reading.cell_covariances(tables)
-        covariances[is_unknown] = np.nan
-        np.einsum("rii->ri", covariances)[is_unknown] = np.inf
-        return covariances
+            return unknown_covariance(cells, len(tables))
+        covariances = self.reading.cell_covariances(tables)
+        return mark_unknown(covariances, ~self.measured.knows(tables)[:, None])
 
 
 @dataclass(frozen=True, eq=False)

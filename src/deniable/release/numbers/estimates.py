@@ -12,6 +12,7 @@ import numpy as np
 
 from deniable.errors import TableError
 from deniable.formats.markup import frame_text, number_text
+from deniable.numeric.covariances import standard_errors
 from deniable.numeric.levels import check_level, normal_reach
 from deniable.numeric.shares import ratio
 from deniable.schema.scale import spoken_point
@@ -61,7 +62,7 @@ class Estimates:
 
     @cached_property
     def _errors(self) -> Floats:
-        errors: Floats = np.sqrt(np.diagonal(self.covariance).clip(0, None))
+        errors = standard_errors(self.covariance)
         return np.where(np.isfinite(self.values) & np.isfinite(errors), errors, np.inf)
 
     @property

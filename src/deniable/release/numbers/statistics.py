@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import TableError
+from deniable.numeric.covariances import mark_unknown, standard_errors
 from deniable.numeric.levels import check_level, normal_reach
 from deniable.release.numbers.band import band, quantile
 from deniable.release.numbers.estimates import Estimates, NumberDistribution, Quantiles
@@ -117,16 +118,14 @@ def _ratios(values: Floats, covariance: Floats, few: NDArray[np.bool_]) -> tuple
     """
     tops, bottoms = np.split(values, 2)
     count = len(tops)
-    is_known = bottoms > _FEWEST * np.sqrt(np.diagonal(covariance)[count:].clip(0, None))
+    is_known = bottoms > _FEWEST * standard_errors(covariance)[count:]
     is_known &= np.isfinite(np.diagonal(covariance)[:count]) & (bottoms > 0) & ~few
     ratios = np.divide(tops, bottoms, out=np.full(count, np.nan), where=is_known)
     slopes = np.zeros((count, 2 * count))
     own = np.flatnonzero(is_known)
     slopes[own, own], slopes[own, own + count] = 1 / bottoms[own], -ratios[own] / bottoms[own]
     errors = slopes @ np.where(np.isfinite(covariance), covariance, 0) @ slopes.T
-    errors[~is_known], errors[:, ~is_known] = np.nan, np.nan
-    np.einsum("ii->i", errors)[~is_known] = np.inf
-    return ratios, errors
+    return ratios, mark_unknown(errors, ~is_known)
 
 
 def means_of_groups(

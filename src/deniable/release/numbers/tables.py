@@ -17,7 +17,7 @@ import numpy as np
 
 from deniable.decoding.evidence import Tables, refuse_covariance
 from deniable.numeric.axes import along_axes
-from deniable.numeric.covariances import both_sides
+from deniable.numeric.covariances import both_sides, unknown_covariance
 from deniable.numeric.shares import proportions
 from deniable.questions.thresholds import Thresholds
 from deniable.release.mixed.fitting import MixedModel, MixedTables
@@ -137,13 +137,11 @@ class NumberTables(ProcessedTables):
         shares = [model.margin(a, bins) for a in table.tolist()]
         cells = prod(map(len, shares))
         refuse_covariance(cells)
-        whole: Floats = np.full((cells, cells), np.nan)
         if (
             self.interval_kind(len(table)) == "none"
             or not self.inner.measured.knows(table[None])[0]
         ):
-            np.fill_diagonal(whole, np.inf)
-            return whole
+            return unknown_covariance(cells)
         ways = model.ways(bins)
         way = partial(along_axes, matrices=[ways[attribute] for attribute in table.tolist()])
         whole = both_sides(self.inner.covariances(table[None])[0], way)
