@@ -1,13 +1,15 @@
-"""Matrices along the axes of flat arrays, means taken out, and contrasts."""
+"""Matrices along the axes of flat arrays, means taken out, contrasts, bins and covariances."""
 
 from __future__ import annotations
 
 from functools import partial, reduce
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from deniable.numeric.axes import along_axes, centred, contrast_basis
+from deniable.numeric.axes import along_axes, centred, contrast_basis, product_of_rows, stacks
+from deniable.numeric.bins import bins_of, members_of
 from deniable.numeric.covariances import (
     both_sides,
     mark_unknown,
@@ -75,3 +77,24 @@ def test_what_is_unknown_has_infinite_variance_and_no_covariance() -> None:
     nothing = unknown_covariance(2, 1)
     assert variances_of(nothing).tolist() == [[np.inf, np.inf]]
     assert np.isnan(nothing).sum() == 2
+
+
+def test_rows_are_multiplied_as_the_parts_they_name_are() -> None:
+    random = np.random.default_rng(5)
+    parts = [random.random(size) for size in (2, 2, 3)]
+    rows = np.array([[0, 2], [1, 2]])
+    result = product_of_rows(stacks(parts, rows))
+    assert result == pytest.approx(
+        np.stack([np.kron(parts[0], parts[2]), np.kron(parts[1], parts[2])])
+    )
+
+
+def test_bins_are_those_of_pandas() -> None:
+    cuts, levels = (2, 3, 7), 9
+    codes = pd.cut(np.arange(levels), [-np.inf, *cuts, np.inf], right=False).codes
+    assert bins_of(cuts, levels, levels).tolist() == codes.tolist()
+    assert bins_of(cuts, levels, levels + 1).tolist() == [*codes, 4]
+    assert (
+        members_of(bins_of(cuts, levels, levels), 4).tolist()
+        == pd.get_dummies(codes).T.to_numpy().tolist()
+    )

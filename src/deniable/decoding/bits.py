@@ -20,7 +20,7 @@ from deniable.decoding.evidence import (
 )
 from deniable.decoding.forms import Form, weight_matrix
 from deniable.errors import TableError
-from deniable.numeric.axes import along_axes
+from deniable.numeric.axes import along_axes, kronecker
 from deniable.numeric.shares import proportions
 from deniable.questions.lists import Codes, QuestionList
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, hadamard
@@ -163,7 +163,7 @@ class EMEvidence(InverseEvidence):
         channels = [_channel(each, self.shrink) for each in self.lists_of(tables)]
         cells = prod(len(channel) for channel in channels)
         if codes <= _FEW_CODES:  # one matrix is faster than one for each attribute
-            channels = [along_axes(np.eye(cells), [c.T for c in channels])]
+            channels = [kronecker(channels)]
         back = [channel.T for channel in channels]
         guess = np.full((len(shares), cells), 1 / cells)
         steps = np.zeros(len(shares), np.int64)

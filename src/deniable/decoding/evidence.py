@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from deniable.decoding.forms import FormEvidence
 from deniable.errors import TableError
-from deniable.numeric.axes import along_axes
+from deniable.numeric.axes import along_axes, kronecker
 from deniable.numeric.covariances import mark_unknown, variances_of
 from deniable.questions.lists import QuestionList, lists_named
 from deniable.survey.coefficients import Floats, Ints, Numbering, hadamard, same_sizes
@@ -145,8 +145,7 @@ class CoefficientErrors(ABC):
         theta = None if truth is None else coefficients_of(truth, lists)
         errors = self.covariance(tables, theta)
         unknown = np.any(np.isinf(variances_of(errors)), axis=1, keepdims=True)
-        coefficients = np.eye(prod(each.synthesis.shape[1] for each in lists))[1:]
-        transform = along_axes(coefficients, [each.synthesis for each in lists]).T
+        transform = kronecker(each.synthesis for each in lists)[:, 1:]
         finite = np.where(unknown[..., None], 0.0, errors)
         return mark_unknown(transform @ finite @ transform.T, unknown)
 

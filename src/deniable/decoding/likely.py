@@ -6,7 +6,6 @@ done here, all that noise is taken off the large cells, whose variance then come
 
 from __future__ import annotations
 
-from functools import reduce
 from math import log, sqrt
 
 import numpy as np
@@ -27,8 +26,3 @@ def likely_cells(cells: Floats, deviation: Floats, expected: Floats) -> Floats:
     rest = np.where(stands_out, 0, expected)
     remainder = (1 - large.sum(axis=1)).clip(0, None)
     return proportions(large + ratio(remainder, rest.sum(axis=1))[:, None] * rest)
-
-
-def independent_cells(margins: list[Floats]) -> Floats:
-    """Return tables (rows) of independent attributes with these margins (rows)."""
-    return reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(a), -1), margins)

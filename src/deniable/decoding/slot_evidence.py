@@ -42,10 +42,10 @@ from deniable.decoding.evidence import (
     refuse_covariance,
 )
 from deniable.decoding.forms import Form, weight_matrix
-from deniable.decoding.likely import independent_cells, likely_cells
+from deniable.decoding.likely import likely_cells
 from deniable.decoding.products import mean_products, products_at_cells
 from deniable.decoding.reports import DOUBT, DOUBT_OF_TESTS, CountedReports, SlotReports, blended
-from deniable.numeric.axes import along_axes
+from deniable.numeric.axes import along_axes, kronecker, product_of_rows
 from deniable.numeric.covariances import mark_unknown, unknown_covariance, variances_of
 from deniable.numeric.shares import ratio
 from deniable.questions.lists import QuestionList
@@ -238,11 +238,9 @@ class SlotEvidence(CoefficientEvidence):
         if tables.shape[1] == 1:
             even = np.full(cells.shape, 1 / cells.shape[1])
             return likely_cells(cells, np.sqrt(self.cell_variances(tables, even)), even)
-        expected = independent_cells(
-            [np.stack(list(map(self._likely, a))) for a in tables.T.tolist()]
-        )
+        margins = [np.stack([self._likely(a) for a in column]) for column in tables.T.tolist()]
         deviation = np.sqrt(self._most_variances(tables))
-        return likely_cells(cells, deviation, expected)
+        return likely_cells(cells, deviation, product_of_rows(margins))
 
     def _likely(self, attribute: int) -> Floats:
         """Return the margin that an attribute may have, by its question list."""
@@ -371,9 +369,8 @@ class SlotEvidence(CoefficientEvidence):
         numbers = np.append(-1, self.numbering.of_tables(table[None, :])[0])
         numbers = numbers.reshape([each.count + 1 for each in lists])
         columns = [np.flatnonzero(each.synthesis.any(axis=0)) for each in lists]
-        transform: Floats = np.ones((1, 1))
-        for each, some in zip(lists, columns, strict=True):
-            transform = np.kron(transform, each.synthesis[:, some]).astype(np.float64, copy=False)
+        parts = [each.synthesis[:, some] for each, some in zip(lists, columns, strict=True)]
+        transform = kronecker(parts)
         at = numbers[np.ix_(*columns)].ravel()
         is_asked = bool(np.isfinite(self._overview.variance[at]).all())
         if truth is not None and self._is_expected and is_asked:
@@ -398,9 +395,7 @@ class SlotEvidence(CoefficientEvidence):
         numbers = self.numbering.of_tables(tables)
         count = prod(each.size for each in lists)
         refuse_covariance(count, numbers.shape[1])
-        transform: Floats = np.ones((1, 1))
-        for matrix in matrices:
-            transform = np.kron(transform, matrix).astype(np.float64, copy=False)
+        transform = kronecker(matrices)
         out = unknown_covariance(count, len(tables))
         likely = self._likely_cells(tables) if truth is None else truth
         for row, (members, cells) in enumerate(zip(numbers, likely, strict=True)):

@@ -14,7 +14,7 @@ import numpy as np
 from deniable.errors import SchemaError, SurveyError
 from deniable.questions.lists import QuestionList, lists_named
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import Floats, Ints, Shared, all_tables
+from deniable.survey.coefficients import Floats, Ints, Shared, all_tables, products_within
 
 MOST_TABLES = 1 << 18
 """The most tables that are listed where attributes differ: questions about each are in the survey."""
@@ -90,16 +90,12 @@ class Workload:
     @cached_property
     def scale(self) -> Floats:
         """Return Π r(r−1)/n over the attributes of each set."""
-        return self._products([each.size * each.energy for each in self.lists])
+        return products_within([each.size * each.energy for each in self.lists], self.order)
 
     @cached_property
     def dimensions(self) -> Floats:
         """Return Π (r−1) over the attributes of each set: the need, if cells themselves are told."""
-        return self._products([each.size - 1 for each in self.lists])
-
-    def _products(self, factors: Sequence[float]) -> Floats:
-        levels = [all_tables(len(self.used), j) for j in range(1, self.order + 1)]
-        return np.concatenate([np.array(factors, float)[sets].prod(axis=1) for sets in levels])
+        return products_within([each.size - 1.0 for each in self.lists], self.order)
 
     def errors(self, precision: Floats, scale: Floats | None = None) -> tuple[Floats, ...]:
         """Return Σ_S need_S/P_S of each table, and its root: the distance over κ/√N."""

@@ -29,7 +29,7 @@ from deniable.schema.frames import to_arrow
 from deniable.schema.remarks import Remarks
 from deniable.schema.schema import Records, Schema
 from deniable.survey.checks import MOST_ORDER
-from deniable.survey.coefficients import Floats, Ints, all_tables, hadamard, positions, same_sizes
+from deniable.survey.coefficients import Floats, Ints, alike_tables, all_tables, hadamard, positions
 from deniable.survey.frozen import FrozenSurvey
 
 MOST_PEOPLE = 10**11
@@ -282,7 +282,7 @@ def comparable_tables(survey: FrozenSurvey | Rival, order: int) -> list[Ints]:
     if comb(attributes, order) <= _MOST_CELLS >> order:
         every = all_tables(attributes, order)
         if int(np.array(schema.sizes)[every].prod(axis=1).sum()) <= _MOST_CELLS:
-            return [every[rows] for rows in same_sizes(survey.kinds, every)]
+            return list(alike_tables(survey.kinds, order))
     raise DataError(
         f"All {comb(attributes, order):,} tables of {order} of {attributes} attributes are too "
         "many to compare; lower the order or take fewer columns."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, reduce
 from math import prod
 from typing import Any
 
@@ -28,11 +28,26 @@ def along_axes(cells: NDArray[Any], matrices: Sequence[NDArray[Any]]) -> NDArray
     return cells.reshape(*rows, before)
 
 
+def kronecker(matrices: Iterable[NDArray[Any]]) -> Floats:
+    """Return the one matrix that does to flat cells what each of these does along its axis."""
+    return reduce(lambda a, b: np.asarray(np.kron(a, b), np.float64), matrices)
+
+
 def centred(cells: Floats, axes: Iterable[int]) -> Floats:
     """Return cells with the mean taken out along each of these axes: a pure interaction of all."""
     for axis in axes:
         cells = cells - cells.mean(axis=axis, keepdims=True)
     return cells
+
+
+def stacks(parts: Sequence[NDArray[Any]], rows: NDArray[np.int64]) -> list[NDArray[Any]]:
+    """Return the parts that each column of rows names, those of all rows on top of each other."""
+    return [np.stack([parts[number] for number in column]) for column in rows.T]
+
+
+def product_of_rows(factors: Sequence[Floats]) -> Floats:
+    """Return the product of rows along an axis for each factor, flat in C order."""
+    return reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(a), -1), factors)
 
 
 @cache

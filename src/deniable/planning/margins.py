@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from deniable.numeric.bins import members_of
 from deniable.numeric.covariances import standard_errors
 from deniable.questions.answers import Subset
 from deniable.questions.entropy import WORD
@@ -72,7 +73,7 @@ def bin_error(own: Thresholds, ways: tuple[Way, ...], shares: Floats | None = No
     errors = []
     for each, _ in _fits(own, ways, shares):
         stand_in = each.thresholds
-        bins = np.equal.outer(np.arange(stand_in.size), stand_in.bins).astype(np.float64)
+        bins = members_of(stand_in.bins, stand_in.size)
         errors.append(float(standard_errors(each.covariance(bins)).mean()))
     return float(np.mean(errors))
 

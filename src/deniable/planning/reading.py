@@ -39,7 +39,7 @@ from deniable.questions.thresholds import Thresholds
 from deniable.release.mixed.shrinkage import margin
 from deniable.release.numbers.moments import Moments
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import Floats, all_tables, positions, same_sizes
+from deniable.survey.coefficients import Floats, all_tables, positions, products_within, same_sizes
 from deniable.survey.frozen import FrozenSurvey
 
 _DRAWS = 12
@@ -115,9 +115,7 @@ def _with_numbers(survey: FrozenSurvey, workload: Workload, noise: Floats, aim: 
         if isinstance(own, Thresholds):
             rough = _roughness(own, _levels_of(survey, attribute, aim))
             factors[place] = rough.sum() / (own.energy * own.size * own.count)
-    levels = range(1, workload.order + 1)
-    every = [factors[all_tables(len(factors), level)].prod(axis=1) for level in levels]
-    own_noise: Floats = noise * np.concatenate(every)
+    own_noise: Floats = noise * products_within(factors, workload.order)
     return own_noise
 
 

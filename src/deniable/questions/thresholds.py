@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.numeric.bins import bins_of, members_of
 from deniable.questions.lists import Floats, Ints, QuestionList
 
 CUTS = 3
@@ -135,19 +136,18 @@ class Thresholds(QuestionList):
     @cached_property
     def bins(self) -> Ints:
         """Return the table's value of each code."""
-        levels = np.searchsorted(self.cuts, np.arange(self.levels), side="right")
-        return np.append(levels, self.size - 1)[: self.codes]
+        return bins_of(self.cuts, self.levels, self.codes)
 
     @cached_property
     def synthesis(self) -> Floats:
         """Return the matrix that makes bins of mean signs: differences of cuts."""
-        return self.expectation(np.equal.outer(np.arange(self.size), self.bins).astype(np.float64))
+        return self.expectation(members_of(self.bins, self.size))
 
     @cached_property
     def analysis(self) -> Floats:
         """Return the mean sign of each bin (columns) under each cut, its levels being equally common."""
         signs = 1.0 - 2.0 * self.answers(np.arange(self.count + 1))
-        within = np.equal.outer(self.bins, np.arange(self.size)).astype(np.float64)
+        within = members_of(self.bins, self.size).T
         means: Floats = signs @ within / within.sum(axis=0)
         return means
 

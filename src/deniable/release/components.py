@@ -20,7 +20,15 @@ from deniable.decoding.evidence import Evidence
 from deniable.errors import TableError
 from deniable.numeric.axes import centred
 from deniable.release.projection import Geometry, project
-from deniable.survey.coefficients import Floats, Ints, Shared, all_tables, positions, same_sizes
+from deniable.survey.coefficients import (
+    Floats,
+    Ints,
+    Shared,
+    alike_tables,
+    all_tables,
+    positions,
+    products_within,
+)
 
 _MOST_CELLS = 1 << 21
 _TOLERANCE = 1e-3
@@ -44,10 +52,7 @@ class Components:
     def __init__(self, sizes: tuple[int, ...], order: int) -> None:
         self.sizes, self.order = sizes, order
         self._sets = Shared(len(sizes), order)
-        levels = range(1, order + 1)
-        self.lengths = np.concatenate(
-            [np.array(sizes)[all_tables(len(sizes), j)].prod(axis=1) for j in levels]
-        )
+        self.lengths = products_within(sizes, order)
         self.begins = np.append(0, np.cumsum(self.lengths))[:-1]
         self.size = int(self.lengths.sum())
 
@@ -85,8 +90,7 @@ class _Geometry(Components, Geometry):
     @cached_property
     def groups(self) -> list[Ints]:
         """Return the k-way tables, those of the same sizes together."""
-        every = all_tables(len(self.sizes), self.order)
-        return [every[rows] for rows in same_sizes(self.sizes, every)]
+        return list(alike_tables(self.sizes, self.order))
 
     @cached_property
     def _parts(self) -> list[tuple[tuple[int, ...], list[_Part]]]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import RecordError, SchemaError
 from deniable.formats.forms import check_form
+from deniable.numeric.bins import bins_of
 from deniable.schema.bins import bin_names, cuts_at, described, names_between
 from deniable.schema.order import check_order, fields_of_scale
 from deniable.schema.scale import (
@@ -206,8 +207,7 @@ class Attribute:
         """Return the value, as tables count them, of each code."""
         if self.scale is None:
             return np.arange(self.size)
-        levels = np.searchsorted(self.cuts(), np.arange(self.levels), side="right")
-        return np.append(levels, self.size - 1)[: self.codes]
+        return bins_of(self.cuts(), self.levels, self.codes)
 
     def value_of(self, code: int) -> Value | Point:
         """Return the value behind a code: for a number, its point."""

@@ -296,6 +296,13 @@ def all_tables(attributes: int, order: int) -> Ints:
     return unranks(np.arange(comb(attributes, order)), order, attributes)
 
 
+def products_within(factors: Sequence[float] | Floats, order: int) -> NDArray[Any]:
+    """Return the products of the factors of all sets of 1 to ``order`` attributes, by number."""
+    every = np.array(factors)
+    levels = range(1, order + 1)
+    return np.concatenate([every[all_tables(len(every), j)].prod(axis=1) for j in levels])
+
+
 def same_sizes(kinds: Sequence[int] | Ints, tables: Ints) -> Iterator[Ints]:
     """Yield the rows of tables whose attributes are of the same kinds (or sizes), place by place."""
     if not len(tables):
@@ -303,3 +310,9 @@ def same_sizes(kinds: Sequence[int] | Ints, tables: Ints) -> Iterator[Ints]:
     _, first = np.unique(np.array(kinds)[tables], axis=0, return_inverse=True)
     order = np.argsort(first.ravel(), kind="stable")
     yield from np.split(order, np.flatnonzero(np.diff(first.ravel()[order])) + 1)
+
+
+def alike_tables(kinds: Sequence[int] | Ints, order: int) -> Iterator[Ints]:
+    """Yield all tables of ``order`` attributes, those of attributes of the same kinds together."""
+    tables = all_tables(len(kinds), order)
+    return (tables[rows] for rows in same_sizes(kinds, tables))

@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from deniable.decoding.evidence import Evidence
 from deniable.decoding.slot_evidence import SlotEvidence
 from deniable.errors import TableError
-from deniable.numeric.axes import along_axes, centred, contrast_basis
+from deniable.numeric.axes import along_axes, centred, contrast_basis, product_of_rows, stacks
 from deniable.release.components import Components
 from deniable.release.numbers.moments import Moments
 from deniable.survey.coefficients import (
     Floats,
     Ints,
     Shared,
-    all_tables,
+    alike_tables,
     positions,
-    same_sizes,
+    products_within,
 )
 
 _MOST_VALUES = 1 << 23
@@ -63,9 +63,7 @@ class Sets(Components):
     @cached_property
     def dimensions(self) -> Floats:
         """Return ∏(r−1) of every set."""
-        less = np.array(self.sizes, float) - 1
-        levels = range(1, self.order + 1)
-        return np.concatenate([less[all_tables(len(self.sizes), j)].prod(axis=1) for j in levels])
+        return products_within([size - 1.0 for size in self.sizes], self.order)
 
     def numbers_of(self, sets: Ints) -> Ints:
         """Return the numbers of sets of so many attributes."""
@@ -79,8 +77,7 @@ class Sets(Components):
 
     def groups(self, level: int) -> Iterator[Ints]:
         """Yield the sets of so many attributes, those of the same sizes together."""
-        every = all_tables(len(self.sizes), level)
-        return (every[rows] for rows in same_sizes(self.sizes, every))
+        return alike_tables(self.sizes, level)
 
     def shape(self, sets: Ints) -> tuple[int, ...]:
         """Return the shape of the interactions of sets of the same sizes."""
@@ -115,16 +112,11 @@ class Sets(Components):
 
     def noises_of(self, some: Ints) -> Floats:
         """Return the same for sets of the same sizes, a row for each."""
-        rows = np.ones((len(some), 1))
-        for column in some.T:
-            own = np.stack(
-                [
-                    self.numbers[a].noise if a in self.numbers else np.ones(self.sizes[a] - 1)
-                    for a in column.tolist()
-                ]
-            )
-            rows = (rows[:, :, None] * own[:, None, :]).reshape(len(some), -1)
-        return rows
+        noises = [
+            self.numbers[a].noise if a in self.numbers else np.ones(size - 1)
+            for a, size in enumerate(self.sizes)
+        ]
+        return product_of_rows(stacks(noises, some))
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +185,7 @@ def measure_interactions(evidence: Evidence, sets: Sets) -> Interactions:
 
 def turn(rows: Floats, sets: Ints, bases: Sequence[Floats]) -> Floats:
     """Return rows, flat in C order, with their attributes' bases applied along their axes."""
-    columns = [np.stack([bases[attribute] for attribute in column]) for column in sets.T]
-    return along_axes(rows, columns)
+    return along_axes(rows, stacks(bases, sets))
 
 
 def _energies(evidence: Evidence, sets: Sets) -> Floats:
@@ -223,9 +214,7 @@ def _coefficient_energies(evidence: SlotEvidence, sets: Sets) -> Floats:
     own = np.array([each.energy for each in evidence.lists])
     energy = np.empty(len(sets.dimensions))
     for level in range(1, sets.order + 1):
-        every = all_tables(len(sets.sizes), level)
-        for rows in same_sizes(evidence.kinds, every):
-            some = every[rows]
+        for some in alike_tables(evidence.kinds, level):
             width = prod(evidence.lists[a].count for a in some[0])
             numbers = evidence.numbering.numbers(some, np.arange(width))
             energy[sets.numbers_of(some)] = variance[numbers].mean(axis=1) * own[some].prod(axis=1)

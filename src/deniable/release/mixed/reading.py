@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from deniable.numeric.axes import along_axes, centred
+from deniable.numeric.axes import along_axes, centred, stacks
 from deniable.numeric.covariances import both_sides
 from deniable.numeric.shares import ratio
 from deniable.release.components import nonnegative
@@ -56,7 +56,7 @@ class Reading:
         """Return the variance of each cell: by its margins, and by each departure of its sets."""
         sizes = self.sets.shape(tables)[1:]
         total = np.zeros((len(tables), *sizes))
-        squares = [np.stack([self.margins[a].shares ** 2 for a in column]) for column in tables.T]
+        squares = stacks([margin.shares**2 for margin in self.margins], tables)
         for mask in range(1, 1 << len(sizes)):
             axes = positions(mask)
             some = tables[:, axes]
@@ -72,7 +72,7 @@ class Reading:
         sizes = self.sets.shape(tables)[1:]
         both = (*sizes, *sizes)
         total = np.zeros((len(tables), *both))
-        shares = [np.stack([self.margins[a].shares for a in column]) for column in tables.T] * 2
+        shares = stacks([margin.shares for margin in self.margins], tables) * 2
         for mask in range(1, 1 << len(sizes)):
             axes = positions(mask)
             some = tables[:, axes]
@@ -182,7 +182,7 @@ def without_negative_cells(reading: Reading) -> Floats:
         return nonnegative(sets.sizes, sets.order, vector)
     vector = vector.copy()
     for some in sets.groups(2):
-        rows, columns = (np.stack([reading.margins[a].shares for a in column]) for column in some.T)
+        rows, columns = stacks([margin.shares for margin in reading.margins], some)
         cells = sets.tables(vector, some).reshape(sets.shape(some))
         cells = keep_margins(cells, rows[:, :, None], columns[:, None, :])
         vector[sets.positions(some)] = centred(cells, (1, 2)).reshape(len(some), -1)

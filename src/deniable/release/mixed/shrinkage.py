@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.numeric.axes import contrast_basis
+from deniable.numeric.axes import contrast_basis, product_of_rows, stacks
 from deniable.numeric.shares import onto_simplex
 from deniable.release.mixed.interactions import Interactions, Sets, turn
 from deniable.release.numbers.moments import Moments
@@ -136,10 +136,7 @@ class Directions:
 
     def variances(self, sets: Ints) -> Floats:
         """Return λ_i·μ_j·…/∏(r−1) of sets of the same sizes: what φ² = 1 makes of each direction."""
-        variances = np.ones((len(sets), 1))
-        for column in sets.T:
-            own = np.stack([self._scales[attribute] for attribute in column])
-            variances = (variances[:, :, None] * own[:, None, :]).reshape(len(sets), -1)
+        variances = product_of_rows(stacks(self._scales, sets))
         degrees: Floats = variances / variances.shape[1]
         return degrees
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from deniable.decoding.evidence import refuse_covariance
 from deniable.errors import SchemaError, TableError
+from deniable.numeric.bins import members_of
 from deniable.questions.thresholds import Thresholds
 from deniable.release.numbers.tables import Bins, NumberTables
 from deniable.schema.attribute import Attribute
@@ -74,8 +75,7 @@ def cut_attribute(attribute: Attribute, edges: Sequence[object]) -> tuple[Attrib
     names: list[Any] = bin_names(attribute.scale, cuts)
     own = Thresholds(attribute.levels, attribute.missing is not None, cuts)
     stand_in = () if attribute.missing is None else (attribute.missing,)
-    matrix = np.equal.outer(np.arange(own.size), own.bins).astype(np.float64)
-    return Attribute(attribute.name, (*names, *stand_in)), matrix
+    return Attribute(attribute.name, (*names, *stand_in)), members_of(own.bins, own.size)
 
 
 def cut_table(

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable.decoding.evidence import Tables, refuse_covariance
-from deniable.numeric.axes import along_axes
+from deniable.numeric.axes import along_axes, kronecker, stacks
+from deniable.numeric.bins import members_of
 from deniable.numeric.covariances import both_sides, unknown_covariance
 from deniable.numeric.shares import proportions
 from deniable.questions.thresholds import Thresholds
@@ -41,7 +42,7 @@ class Bins:
     def default(cls, survey: FrozenSurvey) -> Bins:
         """Return the bins of numbers that are declared."""
         matrices = {
-            a: np.equal.outer(np.arange(each.size), each.bins).astype(np.float64)
+            a: members_of(each.bins, each.size)
             for a, each in enumerate(survey.lists)
             if isinstance(each, Thresholds)
         }
@@ -79,7 +80,8 @@ class NumberModel:
         if tables.shape[1] == 1:
             return np.stack([self.margin(a, bins) for a in tables[:, 0].tolist()])
         cells = turn(self.inner.tables(tables), tables, self.ways(bins))
-        margins = [np.stack([self.margin(a, bins) for a in column.tolist()]) for column in tables.T]
+        every = [self.margin(a, bins) for a in range(len(self.inner.reading.margins))]
+        margins = stacks(every, tables)
         if len(margins) > 2:
             return proportions(cells)
         rows, columns = margins[0][:, :, None], margins[1][:, None, :]
@@ -154,8 +156,5 @@ class NumberTables(ProcessedTables):
 
 def _beside(own: Floats, place: int, shares: Sequence[Floats]) -> Floats:
     """Return the covariance of a table in which one margin errs, and all others are what they are."""
-    result: Any = np.ones((1, 1))
-    for i, share in enumerate(shares):
-        result = np.kron(result, own if i == place else np.outer(share, share))
-    covariance: Floats = result
-    return covariance
+    parts = [own if i == place else np.outer(each, each) for i, each in enumerate(shares)]
+    return kronecker(parts)
