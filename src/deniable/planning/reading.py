@@ -36,10 +36,11 @@ from deniable.planning.needs import detectable
 from deniable.planning.numbers import Population
 from deniable.planning.prospect import Prospect
 from deniable.questions.thresholds import Thresholds
+from deniable.release.components import component_energies
 from deniable.release.mixed.shrinkage import margin
 from deniable.release.numbers.moments import Moments
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import Floats, all_tables, positions, products_within, same_sizes
+from deniable.survey.coefficients import Floats, Ints, all_tables, positions, products_within
 from deniable.survey.frozen import FrozenSurvey
 
 _DRAWS = 12
@@ -55,22 +56,13 @@ def component_noise(survey: FrozenSurvey, workload: Workload, aim: Aim) -> Float
         precision, scale = formula
         with np.errstate(divide="ignore"):
             return scale / precision
-    # Variances of cells add up to those of components, each over the values that it lacks.
-    evidence, noise = decoder_of(survey).expected(1.0), np.zeros(workload.numbering.size)
-    for level in range(1, workload.order + 1):
-        every = all_tables(len(workload.used), level)
-        for rows in same_sizes(survey.kinds, workload.used[every]):
-            sets = every[rows]
-            tables = workload.used[sets]
-            cells = prod(survey.schema.sizes[a] for a in tables[0])
-            uniform = np.full((len(tables), cells), 1 / cells)
-            total = cells * evidence.cell_variances(tables, uniform).sum(axis=1)
-            for mask in range(1, (1 << level) - 1):
-                inner = sets[:, positions(mask)]
-                total -= noise[workload.numbering.of_question(inner, (1 << inner.shape[1]) - 1)]
-            numbers = workload.numbering.of_question(sets, (1 << level) - 1)
-            noise[numbers] = total.clip(0, None)
-    return noise
+    errors = decoder_of(survey).expected(1.0)
+
+    def variances(sets: Ints) -> Floats:
+        cells = prod(survey.schema.sizes[a] for a in workload.used[sets[0]])
+        return errors.cell_variances(workload.used[sets], np.full((len(sets), cells), 1 / cells))
+
+    return component_energies(variances, survey.kinds[workload.used], workload.order)
 
 
 def _noise(survey: FrozenSurvey, aim: Aim) -> tuple[Workload, Floats]:

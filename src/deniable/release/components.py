@@ -9,7 +9,7 @@ Margins, which are known best, are moved alone first, and stay then.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from math import prod
 from typing import NamedTuple
@@ -82,6 +82,28 @@ class Components:
         for part in parts:
             cells += components[part.numbers].reshape(part.shape) / part.values_lacking
         return cells.reshape(rows, -1)
+
+
+def component_energies(
+    variances_at: Callable[[Ints], Floats], kinds: Sequence[int] | Ints, order: int
+) -> Floats:
+    """Return R_S·E‖û_S − u_S‖² of all sets S of up to ``order`` attributes; infinite if not asked.
+
+    The variances of a table's cells add up to those of its components, each over the values that it
+    lacks.
+    """
+    numbering = Shared(len(kinds), order)
+    energies = np.zeros(numbering.size)
+    for level in range(1, order + 1):
+        for sets in alike_tables(kinds, level):
+            cells = variances_at(sets)
+            total = cells.shape[1] * cells.sum(axis=1)
+            for mask in range(1, (1 << level) - 1):
+                inner = energies[numbering.of_question(sets, mask)]
+                total -= np.where(np.isfinite(inner), inner, 0)  # a part unknown, so is all
+            least = np.where(np.isfinite(total), total.clip(0, None), np.inf)
+            energies[numbering.of_question(sets, (1 << level) - 1)] = least
+    return energies
 
 
 class _Geometry(Components, Geometry):

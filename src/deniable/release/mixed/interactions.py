@@ -19,7 +19,7 @@ from deniable.decoding.evidence import Evidence
 from deniable.decoding.slot_evidence import SlotEvidence
 from deniable.errors import TableError
 from deniable.numeric.axes import along_axes, centred, contrast_basis, product_of_rows, stacks
-from deniable.release.components import Components
+from deniable.release.components import Components, component_energies
 from deniable.release.numbers.moments import Moments
 from deniable.survey.coefficients import (
     Floats,
@@ -192,19 +192,8 @@ def _energies(evidence: Evidence, sets: Sets) -> Floats:
     """Return E‖û_S − u_S‖² of all sets."""
     if isinstance(evidence, SlotEvidence) and isinstance(evidence.numbering, Shared):
         return _coefficient_energies(evidence, sets)
-    # The variances of a table's cells add up to those of its interactions, each over what S lacks.
-    energy = np.zeros(len(sets.dimensions))
-    for level in range(1, sets.order + 1):
-        for some in sets.groups(level):
-            sizes = [sets.sizes[a] for a in some[0]]
-            total = prod(sizes) * evidence.cell_variances(some).sum(axis=1)
-            for mask in range(1, (1 << level) - 1):
-                values = prod(sizes[i] for i in positions(mask))
-                own = energy[sets.numbers_of(some[:, positions(mask)])]
-                total -= values * np.where(np.isfinite(own), own, 0)  # a part unknown, so is all
-            least = np.where(np.isfinite(total), total.clip(0, None), np.inf)
-            energy[sets.numbers_of(some)] = least / prod(sizes)
-    return energy
+    energies = component_energies(evidence.cell_variances, sets.sizes, sets.order)
+    return energies / np.asarray(sets.lengths, np.float64)
 
 
 def _coefficient_energies(evidence: SlotEvidence, sets: Sets) -> Floats:
