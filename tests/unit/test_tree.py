@@ -14,10 +14,11 @@ from scipy import optimize
 from deniable import Attribute, Schema, Survey, simulate
 from deniable.analysis.bif import name_of, word
 from deniable.analysis.dependence import dependence, margins_of
-from deniable.analysis.records import codes_of, draw
+from deniable.analysis.records import codes_of
 from deniable.analysis.tree import spanning
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import DeniableError, RecordError, TableError
+from deniable.numeric.shares import draw
 from deniable.release.dependence.information import mutual_information, nearest
 from deniable.survey.coefficients import all_tables
 

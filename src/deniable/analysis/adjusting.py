@@ -22,7 +22,6 @@ from deniable.decoding.forms import Form, sum_of
 from deniable.errors import TableError
 from deniable.numeric.covariances import mark_unknown
 from deniable.release.numbers.forms import Forms
-from deniable.release.numbers.tables import Bins
 from deniable.release.release import ReleasedTables
 from deniable.survey.coefficients import Floats
 
@@ -225,9 +224,7 @@ class WeightedForms(Forms):
         survey = self.release.survey
         if not self.tells(table):
             return nothing(table, survey.schema.sizes)
-        default = Bins.default(survey).matrices
-        rows = {a: default.get(a, np.eye(survey.schema.sizes[a])) for a in sorted(table)}
-        forms = self.cells(rows)
+        forms = self.cells({a: survey.schema.attributes[a].members for a in table})
         covariance = self.covariance(forms) if with_errors else np.zeros((0, 0))
         return Cells(self.values(forms), self.knows(forms), covariance)
 

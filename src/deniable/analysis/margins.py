@@ -12,7 +12,6 @@ import numpy as np
 
 from deniable.errors import TableError
 from deniable.release.numbers.cutting import cut_attribute
-from deniable.release.numbers.tables import Bins
 from deniable.schema.attribute import spoken
 from deniable.survey.coefficients import Floats
 from deniable.survey.frozen import FrozenSurvey
@@ -47,7 +46,7 @@ def read_margins(survey: FrozenSurvey, margins: object) -> list[Margin]:
     """Return known shares, in their order, or say in one sentence what is wrong with them."""
     if not isinstance(margins, Mapping) or not margins:
         raise TableError(f"A known population maps names to the shares of their values: {_FORM}.")
-    labels, schema, default = survey.labels, survey.schema, Bins.default(survey).matrices
+    labels, schema = survey.labels, survey.schema
     every = []
     for name, form in margins.items():
         if name in labels.names:
@@ -64,7 +63,7 @@ def read_margins(survey: FrozenSurvey, margins: object) -> list[Margin]:
             attribute, matrix = cut_attribute(attribute, edges)
         else:
             is_cut = False
-            matrix = default[index] if index in default else np.eye(attribute.size)
+            matrix = attribute.members
         shares = _shares(name, attribute.values, form)
         every.append(Margin(name, index, attribute.values, shares, matrix, is_own=not is_cut))
     return every

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable.errors import RecordError
+from deniable.numeric.shares import draw, proportions
 from deniable.questions.entropy import Key
 from deniable.schema.attribute import Attribute
 from deniable.schema.frames import to_arrow
@@ -29,15 +30,6 @@ def check_people(people: object) -> int:
     if isinstance(people, bool) or not isinstance(people, int | np.integer) or people < 0:
         raise RecordError(f"The number of records must be a whole number from 0, got {people!r}.")
     return int(people)
-
-
-def draw(shares: Floats, rows: Ints, random: np.random.Generator) -> Ints:
-    """Draw a value for each record from the row of shares, which sum to 1, that it stands in."""
-    values = shares.shape[1]
-    ends = shares.cumsum(axis=1) + np.arange(len(shares))[:, None]
-    at = np.searchsorted(ends.ravel(), random.random(len(rows)) + rows, side="right")
-    codes: Ints = np.clip(at - rows * values, 0, values - 1)
-    return codes
 
 
 def frame_of(schema: Schema, codes: Sequence[Ints]) -> pd.DataFrame:
@@ -103,10 +95,10 @@ def values_of(schema: Schema, frame: Any) -> list[Ints]:
 
 def levels_within(shares: Floats, bins: Ints, values: Ints, random: np.random.Generator) -> Ints:
     """Draw a code for each value of a number: in its bin, by the shares of codes."""
-    within = np.where(np.equal.outer(np.arange(bins.max() + 1), bins), shares.clip(0, None), 0.0)
+    within = np.where(np.equal.outer(np.arange(bins.max() + 1), bins), shares, 0.0).clip(0, None)
     empty = within.sum(axis=1) <= 0
     within[empty] = np.equal.outer(np.flatnonzero(empty), bins)
-    return draw(within / within.sum(axis=1, keepdims=True), values, random)
+    return draw(proportions(within), values, random)
 
 
 def true_pairs(values: Sequence[Ints], sizes: Sequence[int], pairs: Ints) -> Iterator[Floats]:

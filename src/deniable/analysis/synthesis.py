@@ -11,7 +11,6 @@ import numpy as np
 
 from deniable.analysis.records import (
     check_people,
-    draw,
     frame_of,
     generator,
     true_pairs,
@@ -20,6 +19,7 @@ from deniable.analysis.records import (
 from deniable.analysis.tree import as_read, tree
 from deniable.decoding.evidence import expected_tv
 from deniable.errors import TableError
+from deniable.numeric.shares import draw, proportions
 from deniable.release.estimate import chunks_alike
 from deniable.release.graph import CliqueTree
 from deniable.release.mixed.fitting import MixedModel
@@ -59,8 +59,8 @@ def synthesise(
 def _draw_records(model: Distribution, people: int, random: np.random.Generator) -> list[Ints]:
     """Draw records, as the codes of each attribute, from a model."""
     if isinstance(model, Whole):
-        shares = transform(model.spectrum).clip(0, None)
-        whole = draw((shares / shares.sum())[None], np.zeros(people, np.int64), random)
+        shares = proportions(transform(model.spectrum))
+        whole = draw(shares[None], np.zeros(people, np.int64), random)
         attributes = len(shares).bit_length() - 1
         return [whole >> attribute & 1 for attribute in range(attributes)]
     if isinstance(model, MixedModel | NumberModel):

@@ -22,7 +22,6 @@ from deniable.analysis.bif import bif
 from deniable.analysis.dependence import Dependence, dependence, margins_of
 from deniable.analysis.records import (
     check_people,
-    draw,
     frame_of,
     generator,
     levels_within,
@@ -31,6 +30,7 @@ from deniable.analysis.records import (
 )
 from deniable.errors import TableError
 from deniable.formats.markup import frame_text, number_text, table_markup
+from deniable.numeric.shares import draw
 from deniable.release.dependence.information import (
     effective_people,
     mutual_information,

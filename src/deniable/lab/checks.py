@@ -27,7 +27,6 @@ from deniable.errors import DeniableError
 from deniable.lab.audit import audit, exact_ratio
 from deniable.messages.report import Report, ReportBatch
 from deniable.numeric.axes import along_axes
-from deniable.numeric.bins import members_of
 from deniable.questions.answers import Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD, Key, Stream
 from deniable.questions.exact import exponential, log_down
@@ -256,8 +255,7 @@ def check_covariance_calibrated(survey: FrozenSurvey) -> None:
     tables = all_tables(len(ranges), survey.order)[:1]
     others = tuple(a for a in range(len(ranges)) if a not in tables[0])
     cells = population.reshape(ranges).sum(axis=others).reshape(1, -1)
-    bins = [members_of(each.bins, each.size) for each in survey.schema.attributes]
-    truth = along_axes(cells, [bins[a] for a in tables[0]])
+    truth = along_axes(cells, [survey.schema.attributes[a].members for a in tables[0]])
     key, people, rounds = Key.seeded("covariance"), 4096, 150
     total = 0.0
     drift = np.zeros(truth.shape[1])

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import TableError
 from deniable.numeric.axes import Floats
@@ -35,6 +36,15 @@ def onto_simplex(values: Floats) -> Floats:
     last = (falling > excess).sum(axis=-1, keepdims=True) - 1
     shares: Floats = (values - np.take_along_axis(excess, last, axis=-1)).clip(0, None)
     return shares
+
+
+def draw(shares: Floats, rows: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
+    """Draw a value for each record from the row of shares, which sum to 1, that it stands in."""
+    values = shares.shape[1]
+    ends = shares.cumsum(axis=1) + np.arange(len(shares))[:, None]
+    at = np.searchsorted(ends.ravel(), random.random(len(rows)) + rows, side="right")
+    codes: NDArray[np.int64] = np.clip(at - rows * values, 0, values - 1)
+    return codes
 
 
 def check_cells(sizes: Sequence[int]) -> None:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.numeric.bins import members_of
 from deniable.numeric.covariances import standard_errors
 from deniable.questions.answers import Subset
 from deniable.questions.entropy import WORD
@@ -72,9 +71,7 @@ def bin_error(own: Thresholds, ways: tuple[Way, ...], shares: Floats | None = No
     """Return the mean standard error of a number's bins that a release will state."""
     errors = []
     for each, _ in _fits(own, ways, shares):
-        stand_in = each.thresholds
-        bins = members_of(stand_in.bins, stand_in.size)
-        errors.append(float(standard_errors(each.covariance(bins)).mean()))
+        errors.append(float(standard_errors(each.covariance(each.thresholds.members)).mean()))
     return float(np.mean(errors))
 
 

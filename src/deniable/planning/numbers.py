@@ -30,6 +30,7 @@ from deniable.decoding.scores import scoring
 from deniable.decoding.thresholds import SIGNS, SYMBOLS
 from deniable.questions.answers import Inclusion
 from deniable.questions.thresholds import CUTS, Thresholds
+from deniable.release.numbers.unit import UnitNumber, joint_moments
 from deniable.schema.attribute import Attribute
 from deniable.schema.schema import Schema
 from deniable.survey.coefficients import Floats, Ints, positions
@@ -222,7 +223,7 @@ class NumberErrors:
 
     def mean(self, attribute: int) -> float:
         """Return the standard error of a number's mean, in its unit."""
-        number = _Unit(self._survey.schema.attributes[attribute])
+        number = UnitNumber(self._survey.schema.attributes[attribute])
         forms = self._weights(attribute, (number.value, number.there))[:, 1:]
         covariance = self.single(attribute).covariance(forms)
         if not np.isfinite(covariance).all():
@@ -255,17 +256,8 @@ class NumberErrors:
     def correlation(self, first: int, second: int) -> float:
         """Return the standard error of the correlation of two numbers."""
         own = self._survey.schema.attributes
-        x, y = (_Unit(own[a], by_step=True) for a in (first, second))
-        with_y = {second: y.there} if y.has_missing else {}
-        with_x = {first: x.there} if x.has_missing else {}
-        forms: list[dict[int, Floats]] = [
-            {first: x.value, **with_y},
-            {first: x.value**2, **with_y},
-            {second: y.value, **with_x},
-            {second: y.value**2, **with_x},
-            {first: x.value, second: y.value},
-            {first: x.there, second: y.there} if with_x or with_y else {},
-        ]
+        x, y = (UnitNumber(own[a], by_step=True) for a in (first, second))
+        forms = joint_moments(first, x, second, y)
         covariance = self._covariance((first, second), forms)
         if not np.isfinite(covariance).all():
             return inf
@@ -315,21 +307,6 @@ class NumberErrors:
 def _sums(numbers: Ints, shares: Floats, size: int) -> Floats:
     sums: Floats = np.bincount(numbers, shares, size).astype(np.float64)
     return sums
-
-
-class _Unit:
-    """A number on the way from −1 to 1, and whether it is there: missing counts for nothing.
-
-    ``by_step`` counts steps of the scale instead, as correlations do.
-    """
-
-    def __init__(self, attribute: Attribute, *, by_step: bool = False) -> None:
-        numbers = np.arange(attribute.levels) if by_step else attribute.numbers
-        self.half = float(numbers[-1] - numbers[0]) / 2
-        lack = np.zeros(attribute.codes - attribute.levels)
-        self.value = np.append((numbers - numbers[0]) / self.half - 1, lack)
-        self.there = np.append(np.ones(attribute.levels), lack)
-        self.has_missing = bool(len(lack))
 
 
 def _slopes(values: Floats) -> Floats:

@@ -138,17 +138,21 @@ class Thresholds(QuestionList):
         """Return the table's value of each code."""
         return bins_of(self.cuts, self.levels, self.codes)
 
+    @property
+    def members(self) -> Floats:
+        """Return which codes (columns) are in which of the table's values (rows): 0 or 1."""
+        return members_of(self.bins, self.size)
+
     @cached_property
     def synthesis(self) -> Floats:
         """Return the matrix that makes bins of mean signs: differences of cuts."""
-        return self.expectation(members_of(self.bins, self.size))
+        return self.expectation(self.members)
 
     @cached_property
     def analysis(self) -> Floats:
         """Return the mean sign of each bin (columns) under each cut, its levels being equally common."""
         signs = 1.0 - 2.0 * self.answers(np.arange(self.count + 1))
-        within = members_of(self.bins, self.size).T
-        means: Floats = signs @ within / within.sum(axis=0)
+        means: Floats = signs @ self.members.T / self.members.sum(axis=1)
         return means
 
     @cached_property

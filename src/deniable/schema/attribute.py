@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import RecordError, SchemaError
 from deniable.formats.forms import check_form
-from deniable.numeric.bins import bins_of
+from deniable.numeric.bins import bins_of, members_of
 from deniable.schema.bins import bin_names, cuts_at, described, names_between
 from deniable.schema.order import check_order, fields_of_scale
 from deniable.schema.scale import (
@@ -208,6 +208,11 @@ class Attribute:
         if self.scale is None:
             return np.arange(self.size)
         return bins_of(self.cuts(), self.levels, self.codes)
+
+    @property
+    def members(self) -> NDArray[np.float64]:
+        """Return which codes (columns) are in which value, as tables count them (rows): 0 or 1."""
+        return members_of(self.bins, self.size)
 
     def value_of(self, code: int) -> Value | Point:
         """Return the value behind a code: for a number, its point."""

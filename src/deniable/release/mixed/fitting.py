@@ -18,7 +18,7 @@ import numpy as np
 from deniable.collector.tally import TallyCounts
 from deniable.decoding.evidence import Tables, refuse_covariance
 from deniable.numeric.covariances import mark_unknown, unknown_covariance
-from deniable.numeric.shares import check_cells, fit_proportionally, proportions
+from deniable.numeric.shares import check_cells, draw, fit_proportionally, proportions
 from deniable.release.halves import halves
 from deniable.release.judging import Fit, Judges
 from deniable.release.mixed.classes import CLASSES, Classes, ClassFit
@@ -86,12 +86,8 @@ class MixedModel:
         """Draw records, as the codes of each attribute, from the classes."""
         classes = self.classes
         kinds = random.choice(len(classes.shares), people, p=classes.shares)
-        codes = []
-        for attribute, size in enumerate(classes.sizes):
-            steps = np.cumsum(classes.of(attribute), axis=1)
-            above = random.random(people)[:, None] * steps[:, -1:][kinds] >= steps[kinds]
-            codes.append(above.sum(axis=1).clip(None, size - 1))
-        return codes
+        shares = (proportions(classes.of(attribute)) for attribute in range(len(classes.sizes)))
+        return [draw(each, kinds, random) for each in shares]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ import numpy as np
 
 from deniable.decoding.evidence import refuse_covariance
 from deniable.errors import SchemaError, TableError
-from deniable.numeric.bins import members_of
 from deniable.questions.thresholds import Thresholds
 from deniable.release.numbers.tables import Bins, NumberTables
 from deniable.schema.attribute import Attribute
@@ -75,7 +73,7 @@ def cut_attribute(attribute: Attribute, edges: Sequence[object]) -> tuple[Attrib
     names: list[Any] = bin_names(attribute.scale, cuts)
     own = Thresholds(attribute.levels, attribute.missing is not None, cuts)
     stand_in = () if attribute.missing is None else (attribute.missing,)
-    return Attribute(attribute.name, (*names, *stand_in)), members_of(own.bins, own.size)
+    return Attribute(attribute.name, (*names, *stand_in)), own.members
 
 
 def cut_table(
@@ -87,13 +85,12 @@ def cut_table(
     for name in bins:
         if name not in [attribute.name for attribute in own]:
             raise TableError(f"There are bins for {name!r}, which is not in the table.")
-    default = Bins.default(release.survey).matrices
     matrices, labels = {}, []
     for a, attribute in zip(attributes, own, strict=True):
         if attribute.name in bins:
             attribute, matrices[a] = cut_attribute(attribute, bins[attribute.name])
         else:
-            matrices[a] = default[a] if a in default else np.eye(attribute.size)
+            matrices[a] = attribute.members
         labels.append(attribute)
     ascending = sorted(attributes)
     table = np.array([ascending])
@@ -103,7 +100,7 @@ def cut_table(
     refuse_covariance(prod(sizes))
     processing = release.processing
     if isinstance(processing, NumberTables):
-        own_bins = replace(processing.numbers.bins, matrices={**default, **matrices})
+        own_bins = Bins({**processing.numbers.bins.matrices, **matrices})
         estimates = processing.cut(table, own_bins)
         errors = CutErrors(
             release,

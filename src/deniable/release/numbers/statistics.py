@@ -22,7 +22,7 @@ from deniable.numeric.levels import check_level, normal_reach
 from deniable.release.numbers.band import band, quantile
 from deniable.release.numbers.estimates import Estimates, NumberDistribution, Quantiles
 from deniable.release.numbers.fit import NumberFit
-from deniable.release.numbers.tables import Bins
+from deniable.release.numbers.unit import UnitNumber, joint_moments
 from deniable.schema.attribute import Attribute
 from deniable.survey.coefficients import Floats
 
@@ -50,25 +50,10 @@ def number_of(release: ReleasedTables, name: str, what: str) -> tuple[int, Attri
     return index, attribute
 
 
-class _Scale:
-    """A number on the way from −1 to 1, with what is there of it: missing counts for nothing.
-
-    ``by_step`` counts steps of the scale instead: on a logarithmic one, these are logarithms.
-    """
-
-    def __init__(self, attribute: Attribute, *, by_step: bool = False) -> None:
-        numbers = np.arange(attribute.levels) if by_step else attribute.numbers
-        self.middle, self.half = (numbers[0] + numbers[-1]) / 2, (numbers[-1] - numbers[0]) / 2
-        lack = attribute.codes - attribute.levels
-        self.value = np.append((numbers - self.middle) / self.half, np.zeros(lack))
-        self.there = np.append(np.ones(attribute.levels), np.zeros(lack))
-        self.has_missing = bool(lack)
-
-
 def mean(release: ReleasedTables, name: str, by: Any = None) -> Estimates:
     """Return the mean of a number, or of each group of people by the values of other attributes."""
     index, attribute = number_of(release, name, "mean")
-    scale, forms = _Scale(attribute), release.forms
+    scale, forms = UnitNumber(attribute), release.forms
     groups, keys = _groups(release, index, by)
     tops = [forms.mean({**group, index: scale.value}) for group in groups]
     is_whole = not scale.has_missing
@@ -103,8 +88,7 @@ def _groups(
     attributes = [schema.index(name) for name in names]
     if index in attributes or len(set(attributes)) < len(attributes):
         raise TableError("Groups are made by other attributes, each once.")
-    default = Bins.default(release.survey).matrices
-    rows = [default[a] if a in default else np.eye(schema.sizes[a]) for a in attributes]
+    rows = [schema.attributes[a].members for a in attributes]
     values = [schema.attributes[a].values for a in attributes]
     groups = [dict(zip(attributes, each, strict=True)) for each in product(*rows)]
     keys = [dict(zip(names, each, strict=True)) for each in product(*values)]
@@ -151,7 +135,7 @@ def means_of_groups(
 def variance(release: ReleasedTables, name: str) -> Estimates:
     """Return the variance of a number among people, without what noise adds to it."""
     index, attribute = number_of(release, name, "variance")
-    scale, forms = _Scale(attribute), release.forms
+    scale, forms = UnitNumber(attribute), release.forms
     every = [forms.mean({index: each}) for each in (scale.value, scale.value**2, scale.there)]
     values, covariance = forms.values(every), forms.covariance(every)
     own, errors = _delta(_spread, values, covariance)
@@ -185,18 +169,8 @@ def correlation(release: ReleasedTables, first: str, second: str) -> Estimates:
     (a, one), (b, other) = (number_of(release, name, "correlation") for name in (first, second))
     if a == b:
         raise TableError("A correlation is of two different numbers.")
-    x, y, forms = _Scale(one, by_step=True), _Scale(other, by_step=True), release.forms
-    # Where nobody lacks a number, what single answers tell about it is all there is to its moments.
-    with_y = {b: y.there} if y.has_missing else {}
-    with_x = {a: x.there} if x.has_missing else {}
-    every = [
-        forms.mean({a: x.value, **with_y}),
-        forms.mean({a: x.value**2, **with_y}),
-        forms.mean({b: y.value, **with_x}),
-        forms.mean({b: y.value**2, **with_x}),
-        forms.mean({a: x.value, b: y.value}),
-        forms.mean({a: x.there, b: y.there} if with_x or with_y else {}),
-    ]
+    x, y, forms = UnitNumber(one, by_step=True), UnitNumber(other, by_step=True), release.forms
+    every = [forms.mean(each) for each in joint_moments(a, x, b, y)]
     values, covariance = forms.values(every), forms.covariance(every)
     estimate, errors = _delta(_correlation, values, covariance)
     parts = [_delta(part, values, covariance)[0] for part in (_together, _spreads)]
@@ -382,8 +356,8 @@ def _indicator(schema: Any, name: str, value: object) -> Floats:
     kinds = [type(each) is type(value) and each == value for each in attribute.values]
     if not any(kinds):
         raise TableError(f"{name!r} has no such value; it has {attribute.declared()}.")
-    rows: Floats = (attribute.bins == kinds.index(True)).astype(np.float64)
-    return rows
+    row: Floats = attribute.members[kinds.index(True)]
+    return row
 
 
 def score_of(schema: Any, name: str) -> Floats:

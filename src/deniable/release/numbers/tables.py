@@ -17,9 +17,8 @@ import numpy as np
 
 from deniable.decoding.evidence import Tables, refuse_covariance
 from deniable.numeric.axes import along_axes, kronecker, stacks
-from deniable.numeric.bins import members_of
 from deniable.numeric.covariances import both_sides, unknown_covariance
-from deniable.numeric.shares import proportions
+from deniable.numeric.shares import draw, proportions
 from deniable.questions.thresholds import Thresholds
 from deniable.release.mixed.fitting import MixedModel, MixedTables
 from deniable.release.mixed.interactions import turn
@@ -42,9 +41,7 @@ class Bins:
     def default(cls, survey: FrozenSurvey) -> Bins:
         """Return the bins of numbers that are declared."""
         matrices = {
-            a: members_of(each.bins, each.size)
-            for a, each in enumerate(survey.lists)
-            if isinstance(each, Thresholds)
+            a: each.members for a, each in enumerate(survey.lists) if isinstance(each, Thresholds)
         }
         return cls(matrices)
 
@@ -99,10 +96,8 @@ class NumberModel:
         """Draw records, as the codes of each attribute."""
         codes = self.inner.draw(people, random)
         for attribute, each in self.fits.items():
-            steps = np.cumsum(proportions(each.moments.on_grid.T), axis=1)
-            steps += np.arange(len(steps))[:, None]
-            at = np.searchsorted(steps.ravel(), codes[attribute] + random.random(people))
-            codes[attribute] = (at - codes[attribute] * steps.shape[1]).clip(0, steps.shape[1] - 1)
+            shares = proportions(each.moments.on_grid.T)
+            codes[attribute] = draw(shares, codes[attribute], random)
         return codes
 
 
