@@ -11,10 +11,10 @@ import pytest
 
 from deniable import Attribute, Schema, Survey, plan
 from deniable.decoding.scores import scoring
-from deniable.decoding.thresholds import SIGNS, SYMBOLS, cut_moments
+from deniable.decoding.thresholds import SIGNS, SYMBOLS, cut_moments, cut_products
 from deniable.errors import SchemaError, SurveyError
 from deniable.planning import numbers
-from deniable.planning.numbers import NORMAL, NumberErrors, Population, cut_products
+from deniable.planning.numbers import NORMAL, NumberErrors, Population
 from deniable.questions.answers import Subset
 
 INCOME = Attribute("income", low=0, high=200_000, step=1_000, unit="EUR")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from deniable.numeric.covariances import variances_of
 from deniable.questions.answers import Inclusion
 from deniable.survey.coefficients import Floats
 
@@ -27,17 +28,24 @@ def cut_sums(supports: Floats, people: Floats, law: Inclusion) -> Floats:
     return sums
 
 
-def cut_moments(law: Inclusion) -> Floats:
-    """Return the second moments of the scores of three cuts, where symbols are equally common."""
+def cut_products(law: Inclusion) -> Floats:
+    """Return the mean products of the scores of three cuts, for each interval that people are in."""
     own, other = float(law.own), float(law.other)
-    total = np.zeros(3)
-    for symbol in range(4):
+    sums, products = SIGNS.sum(axis=1), np.zeros((4, 3, 3))
+    for interval, symbol in enumerate(SYMBOLS.tolist()):
         both = np.full((4, 4), float(law.two_others))
         both[symbol], both[:, symbol] = float(law.own_and_other), float(law.own_and_other)
         chances = np.where(np.arange(4) == symbol, own, other)
         np.fill_diagonal(both, chances)
-        sums = SIGNS.sum(axis=1)
-        total += np.einsum("ca,ab,cb->c", SIGNS, both, SIGNS)
-        total += (other * sums) ** 2 - 2 * other * sums * (SIGNS @ chances)
-    moments: Floats = total / 4 / float(law.contrast) ** 2
+        lone = other * np.outer(sums, SIGNS @ chances)
+        products[interval] = (
+            SIGNS @ both @ SIGNS.T + other**2 * np.outer(sums, sums) - lone - lone.T
+        )
+    products /= float(law.contrast) ** 2
+    return products
+
+
+def cut_moments(law: Inclusion) -> Floats:
+    """Return the second moments of the scores of three cuts, where symbols are equally common."""
+    moments: Floats = variances_of(cut_products(law)).mean(axis=0)
     return moments

@@ -27,9 +27,9 @@ import numpy as np
 from deniable.analysis.records import codes_of
 from deniable.decoding.evidence import FEW_REPORTS
 from deniable.decoding.scores import scoring
-from deniable.decoding.thresholds import SIGNS, SYMBOLS
-from deniable.questions.answers import Inclusion
-from deniable.questions.thresholds import CUTS, Thresholds
+from deniable.decoding.thresholds import cut_moments, cut_products
+from deniable.numeric.covariances import variances_of
+from deniable.questions.thresholds import Thresholds
 from deniable.release.numbers.unit import UnitNumber, joint_moments
 from deniable.schema.attribute import Attribute
 from deniable.schema.schema import Schema
@@ -74,23 +74,6 @@ def _share(attribute: Attribute, codes: Ints | None) -> Floats:
         return shares
     some = attribute.levels if attribute.is_ordered else attribute.codes
     return np.append(np.full(some, 1 / some), np.zeros(attribute.codes - some))
-
-
-def cut_products(law: Inclusion) -> Floats:
-    """Return the mean products of the scores of three cuts, for each interval that people are in."""
-    own, other = float(law.own), float(law.other)
-    sums, products = SIGNS.sum(axis=1), np.zeros((4, CUTS, CUTS))
-    for interval, symbol in enumerate(SYMBOLS.tolist()):
-        both = np.full((4, 4), float(law.two_others))
-        both[symbol], both[:, symbol] = float(law.own_and_other), float(law.own_and_other)
-        chances = np.where(np.arange(4) == symbol, own, other)
-        np.fill_diagonal(both, chances)
-        lone = other * np.outer(sums, SIGNS @ chances)
-        products[interval] = (
-            SIGNS @ both @ SIGNS.T + other**2 * np.outer(sums, sums) - lone - lone.T
-        )
-    products /= float(law.contrast) ** 2
-    return products
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +132,7 @@ class SingleNumber:
         total = 0.0
         for block in self._blocks:
             at = block.members % self._steps == cut - 1  # whatever missing passes
-            own = (np.einsum("ejj->ej", block.products) - self.theta[block.members] ** 2)[at]
+            own = (variances_of(block.products) - self.theta[block.members] ** 2)[at]
             total += 4 * block.people * float((1 / own).sum())
         return total
 
@@ -217,7 +200,7 @@ class NumberErrors:
                 intervals[~passes, 0] += shares[-1]
                 intervals[passes, -1] += shares[-1]
             products = cut_products(score.law)
-            moments = np.einsum("ijj->j", products) / 4
+            moments = cut_moments(score.law)
             members = cuts - 1 + own.steps * passes[:, None]
             yield _Block(people, members, 1 / moments, np.tensordot(intervals, products, 1))
 
