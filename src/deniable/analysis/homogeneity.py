@@ -14,15 +14,13 @@ from scipy import special
 from deniable.decoding.evidence import CoefficientEvidence, Evidence
 from deniable.errors import TableError
 from deniable.numeric.axes import contrast_basis
+from deniable.numeric.inference import wald
 from deniable.numeric.shares import proportions
 from deniable.schema.attribute import Attribute, kind
 from deniable.survey.coefficients import Floats, Ints
 
 if TYPE_CHECKING:
     from deniable.release.release import ReleasedTables
-
-_NOTHING = 1e-9
-"""A direction with so small a part of the largest variance has none: nobody is in some cell."""
 
 
 class Test(NamedTuple):
@@ -100,11 +98,7 @@ def homogeneity(values: Floats, covariance: Floats) -> tuple[Floats, Ints]:
     both = np.tile(within[-1][:, None, :, None, :], (1, count, 1, count, 1))
     for group in range(count):
         both[:, group, :, group, :] += within[group]
-    size, axes = np.linalg.eigh(both.reshape(tables, apart.shape[1], -1))
-    informative = size > _NOTHING * size[:, -1:]
-    along = np.einsum("ti,tij->tj", apart, axes)
-    statistic = np.divide(along**2, size, out=np.zeros_like(size), where=informative).sum(axis=1)
-    return statistic, informative.sum(axis=1)
+    return wald(apart, both.reshape(tables, apart.shape[1], -1))
 
 
 class View:

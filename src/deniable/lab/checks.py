@@ -27,6 +27,7 @@ from deniable.errors import DeniableError
 from deniable.lab.audit import audit, exact_ratio
 from deniable.messages.report import Report, ReportBatch
 from deniable.numeric.axes import along_axes
+from deniable.numeric.inference import wald
 from deniable.questions.answers import Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD, Key, Stream
 from deniable.questions.exact import exponential, log_down
@@ -267,7 +268,7 @@ def check_covariance_calibrated(survey: FrozenSurvey) -> None:
         evidence = decoder.decode(counts.slot, counts.value, counts.count, decoder.exact_estimator)
         covariance = evidence.cell_covariances(tables, truth)[0]
         off = evidence.tables(tables).values[0] - truth[0]
-        total += float(off @ np.linalg.pinv(covariance, rtol=1e-9, hermitian=True) @ off)
+        total += float(wald(off, covariance)[0])
         drift += off / np.sqrt(np.diag(covariance))
     freedom = rounds * (truth.shape[1] - 1)  # cells add up to one
     tail = min(stats.chi2.cdf(total, freedom), stats.chi2.sf(total, freedom))

@@ -27,6 +27,7 @@ import numpy as np
 from deniable.decoding.decoder import decoder_of, is_symmetric
 from deniable.decoding.evidence import CoefficientEvidence
 from deniable.numeric.axes import contrast_basis
+from deniable.numeric.inference import quadratic
 from deniable.planning.aim import Aim
 from deniable.planning.numbers import Population
 from deniable.questions.lists import QuestionList
@@ -71,23 +72,15 @@ class Pair:
         """Return D'V⁺D of departures from independence (ways, values of one, of the other)."""
         one, other = (contrast_basis(len(each)) for each in self.shares)
         contrasts = (one @ departures @ other.T).reshape(len(departures), -1)
-        return Noncentrality(contrasts.shape[1], quadratic(contrasts, self.covariance), self.weight)
+        is_known = np.isfinite(self.covariance).all()
+        squares = quadratic(contrasts, self.covariance) if is_known else np.zeros(len(departures))
+        return Noncentrality(contrasts.shape[1], squares, self.weight)
 
     def error(self, one: Floats, other: Floats) -> float:
         """Return the standard error of Σ f(x)·g(y)·U, of functions of the values of both."""
         bases = (contrast_basis(len(each)) for each in self.shares)
         form = np.kron(*(base @ each for base, each in zip(bases, (one, other), strict=True)))
         return float(np.sqrt(max(0.0, float(form @ self.covariance @ form))))
-
-
-def quadratic(rows: Floats, covariance: Floats) -> Floats:
-    """Return x'V⁺x of each row; nothing where nothing is known."""
-    if not np.isfinite(covariance).all():
-        return np.zeros(len(rows))
-    least = 1e-12 * float(np.trace(covariance)) / len(covariance)
-    full = covariance + max(least, 1e-300) * np.eye(len(covariance))
-    squares: Floats = np.einsum("wi,iw->w", rows, np.linalg.solve(full, rows.T))
-    return squares
 
 
 class Prospect:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable.errors import TableError
+from deniable.numeric.inference import wald
 from deniable.release.numbers.estimates import Estimates
 from deniable.release.numbers.statistics import correlation, mean
 from deniable.release.release import ReleasedTables
@@ -188,8 +189,7 @@ def difference_p(means: Estimates) -> float:
     covariance = contrasts @ means.covariance[np.ix_(rows, rows)] @ contrasts.T
     if not np.isfinite(covariance).all():
         return 1.0
-    statistic = float(gaps @ np.linalg.pinv(covariance, hermitian=True) @ gaps)
-    return float(stats.chi2.sf(max(statistic, 0.0), len(rows) - 1))
+    return float(stats.chi2.sf(wald(gaps, covariance)[0], len(rows) - 1))
 
 
 def _level_of(rows: int, every: int) -> float:

@@ -15,6 +15,7 @@ from deniable.analysis.open_answers.answers import OutcomeAnswers
 from deniable.analysis.open_answers.scale import gram, sums_by
 from deniable.analysis.open_answers.scores import Scores
 from deniable.analysis.open_answers.terms import Patterns
+from deniable.numeric.inference import wald
 from deniable.survey.coefficients import Floats, Ints
 
 _MOST_STEPS = 200
@@ -129,12 +130,8 @@ class AnswerLikelihood:
         pull = gram(self.matrix, rise * shares * (1 - shares)) @ covariance
         whole, shared = gram(self.matrix, noise), gram(self.matrix, cross) @ pull.T
         variance = whole - shared - shared.T + pull @ gram(self.matrix, squares) @ pull.T
-        values, vectors = np.linalg.eigh(variance)
-        some = values > 1e-6 * np.linalg.eigvalsh(whole)[-1]
-        if not some.any():
-            return float("nan")
-        statistic = (((excess @ self.matrix) @ vectors[:, some]) ** 2 / values[some]).sum()
-        return float(chi2.sf(statistic, some.sum()))
+        nothing = 1e-6 * float(np.linalg.eigvalsh(whole)[-1])
+        return float(chi2.sf(*wald(excess @ self.matrix, variance, nothing)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +238,7 @@ class ScoreCurve:
         inverse, noise = self._parts(logistic(self.matrix @ free), shares)
         way = forms @ inverse
         shift, variance = way @ excess, way @ noise @ way.T
-        return float(shift @ np.linalg.pinv(variance, rcond=1e-12, hermitian=True) @ shift)
+        return float(wald(shift, variance)[0])
 
     def sandwich(self, coefficients: Floats, inverse: Floats) -> Floats:
         """Return the covariance of the coefficients; ``inverse`` is that of the information."""

@@ -118,17 +118,12 @@ class Regression:
                 "term": [term for term, _ in rows],
                 "statistic": statistics,
                 "df": degrees,
-                "p_value": [
-                    float(stats.chi2.sf(w, df)) if df else float("nan")
-                    for w, df in zip(statistics, degrees, strict=True)
-                ],
+                "p_value": stats.chi2.sf(statistics, degrees),
             }
         )
 
     def _statistic(self, at: Ints) -> float:
         """Return Wald's statistic of some coefficients being 0."""
-        if not len(at):
-            return 0.0
         values, covariance = self.values[at], self.covariance[np.ix_(at, at)]
         return float(values @ np.linalg.pinv(covariance, hermitian=True) @ values)
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from deniable.numeric.axes import along_axes, contrast_basis
 from deniable.numeric.covariances import both_sides, standard_errors
-from deniable.numeric.shares import ratio
+from deniable.numeric.inference import quadratic
 from deniable.survey.coefficients import Floats
 
 _MOST_CLIPPED = 1 << 9
@@ -135,7 +135,8 @@ class Residuals(NamedTuple):
         covariance = (
             both_sides(cell_covariance, lambda off: along_axes(change(off), bases)) + second
         )
-        statistic = _wald(along_axes(residual.reshape(len(cells), -1), bases), covariance)
+        off = along_axes(residual.reshape(len(cells), -1), bases)
+        statistic = quadratic(off[:, None], covariance)[:, 0]
         return cls(margins, residual, change, second, covariance, statistic)
 
     def as_cells(self, covariance: Floats) -> Floats:
@@ -155,15 +156,3 @@ def _second_order(contrasts: Margins) -> Floats:
     values, vectors = np.linalg.eigh(difference)
     positive: Floats = (vectors * values.clip(0, None)[:, None, :]) @ vectors.swapaxes(1, 2)
     return positive - linear
-
-
-def _wald(off: Floats, covariance: Floats) -> Floats:
-    """Return U'V⁺U."""
-    df = off.shape[1]
-    if df == 1:
-        return ratio(off[:, 0] ** 2, covariance[:, 0, 0])
-    # A value that nobody has and no noise hides has no variance, and no residual either.
-    least = 1e-12 * np.einsum("rii->r", covariance) / df
-    full = covariance + least.clip(1e-300, None)[:, None, None] * np.eye(df)
-    statistic: Floats = np.einsum("ri,ri->r", off, np.linalg.solve(full, off[:, :, None])[:, :, 0])
-    return statistic

@@ -1,0 +1,46 @@
+"""What estimates with a covariance tell: how far they are off, and what functions of them are off by."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_NOTHING = 1e-12
+"""Rounding leaves about 10⁻¹⁵ of the largest variance, and people more than 10⁻¹²."""
+
+
+def wald(
+    off: Floats, covariance: Floats, nothing: float | None = None
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Return Wald's statistic U'·V⁺·U of what is off (the last axis), and its degrees of freedom.
+
+    Where V is singular, as where nobody is in some cell, some directions have no variance but what
+    rounding leaves, or takes: they tell nothing, and take their degrees of freedom with them. Whatever
+    is off must be in one unit, as directions count by their part of the largest variance. Where V is
+    a difference, ``nothing`` says how much its rounding leaves.
+    """
+    variances, axes = np.linalg.eigh(covariance)
+    least = _NOTHING * variances[..., -1:].clip(0, None) if nothing is None else nothing
+    varies = variances > least
+    along = (off[..., None, :] @ axes)[..., 0, :]
+    squares = np.divide(along**2, variances, out=np.zeros_like(variances), where=varies)
+    return squares.sum(axis=-1), varies.sum(axis=-1)
+
+
+def quadratic(off: Floats, covariance: Floats) -> Floats:
+    """Return U'·V⁺·U of each row of what is off, many times faster than `wald`, and as precise.
+
+    Here a hair is added to each variance instead: what nobody has and no noise hides has no variance,
+    and is not off either, so that all degrees of freedom may be counted.
+    """
+    df = covariance.shape[-1]
+    hair = (_NOTHING * np.einsum("...ii->...", covariance) / df).clip(1e-300, None)
+    full = covariance + hair[..., None, None] * np.eye(df)
+    if df == 1:  # what is said to vary by less than nothing does not
+        solved = np.divide(off, full, out=np.zeros_like(off), where=covariance > 0)
+    else:
+        solved = np.linalg.solve(full, off.swapaxes(-1, -2)).swapaxes(-1, -2)
+    squares: Floats = np.einsum("...ni,...ni->...n", off, solved)
+    return squares
