@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.numeric.inference import quadratic, wald
+from deniable.numeric.inference import fieller, quadratic, wald
 
 RANDOM = np.random.default_rng(31)
 SPREAD = RANDOM.normal(size=(5, 4, 9))
@@ -47,3 +47,21 @@ def test_what_rounding_leaves_or_takes_is_no_variance() -> None:
     assert wald(off[:0], np.zeros((0, 0))) == (0.0, 0)
     assert quadratic(np.zeros((1, 1)), np.zeros((1, 1))) == 0
     assert quadratic(np.ones((1, 1)), np.full((1, 1), -1e-9)) == 0
+
+
+def test_fiellers_ends_are_where_the_difference_is_as_large_as_noise() -> None:
+    above, below, reach = np.array([0.2, 0.9]), np.array([0.5, 0.4]), 1.96
+    noise = np.array([0.01, 0.02]), np.array([0.005, -0.003]), np.array([0.008, 0.001])
+    for ends in fieller(above, below, noise, reach):
+        variance = noise[0] - 2 * ends * noise[1] + ends**2 * noise[2]
+        assert (above - ends * below) ** 2 == pytest.approx(reach**2 * variance)
+    assert (fieller(above, below, noise, reach)[0] < above / below).all()
+    assert (fieller(above, below, noise, reach)[1] > above / below).all()
+
+
+def test_nothing_is_told_of_a_ratio_to_what_may_be_nothing_or_has_no_variance() -> None:
+    one, none = np.ones(1), np.zeros(1)
+    assert np.isnan(fieller(one, one, (one, none, one), 1.96)).all()
+    assert np.isnan(fieller(one, 3 * one, (-one, none, none), 1.96)).all()
+    assert np.isnan(fieller(one, 3 * one, (np.inf * one, none, np.inf * one), 1.96)).all()
+    assert fieller(0.1 * one, 0.3 * one, (none, none, none), 1.96) == pytest.approx(1 / 3)

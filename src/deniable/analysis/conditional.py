@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import TableError
+from deniable.numeric.inference import fieller
 from deniable.numeric.levels import normal_reach
 from deniable.release.marginal import Table, cell_frame, possible_shares
 from deniable.schema.attribute import Attribute
@@ -120,19 +121,12 @@ class Conditional:
         They cover sampling and privacy noise, not non-response or people who lie to their own
         device. Those of processed tables stay within 0 and 1 and hold the estimate.
         """
-        reach = normal_reach(level) ** 2
         cell, both, row = self._variances
-        above, below = self._measured
-        with np.errstate(divide="ignore", invalid="ignore"):
-            a = below**2 - reach * row[..., None]
-            b = above * below - reach * both
-            c = above**2 - reach * cell
-            half = np.sqrt((b**2 - a * c).clip(0, None))
-            low, high = (b - half) / a, (b + half) / a
+        low, high = fieller(*self._measured, (cell, both, row[..., None]), normal_reach(level))
         if self.table.kind != "unbiased":
-            low = np.fmin(low, self.values).clip(0, 1)
-            high = np.fmax(high, self.values).clip(0, 1)
-        is_bounded = self.known[..., None] & (a > 0) & np.isfinite(low) & np.isfinite(high)
+            low = np.minimum(low, self.values).clip(0, 1)
+            high = np.maximum(high, self.values).clip(0, 1)
+        is_bounded = self.known[..., None] & np.isfinite(low) & np.isfinite(high)
         return np.stack((np.where(is_bounded, low, 0.0), np.where(is_bounded, high, 1.0)))
 
     def to_frame(self, level: float = 0.95) -> Any:

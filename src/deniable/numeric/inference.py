@@ -44,3 +44,21 @@ def quadratic(off: Floats, covariance: Floats) -> Floats:
         solved = np.linalg.solve(full, off.swapaxes(-1, -2)).swapaxes(-1, -2)
     squares: Floats = np.einsum("...ni,...ni->...n", off, solved)
     return squares
+
+
+def fieller(
+    above: Floats, below: Floats, noise: tuple[Floats, Floats, Floats], reach: float
+) -> Floats:
+    """Return Fieller's interval, stacked: the r for which above − r·below is as near to 0 as noise is.
+
+    ``noise`` is the variance of what is above, its covariance with what is below, and the variance of
+    that. Ends are not numbers where that is no interval: what is below may be 0.
+    """
+    of_above, of_both, of_below = (reach**2 * each for each in noise)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a, b, c = below**2 - of_below, above * below - of_both, above**2 - of_above
+        root = b**2 - a * c
+        # It is negative by rounding only, where nothing is off.
+        half = np.sqrt(np.where(root > -_NOTHING * b**2, np.maximum(root, 0), np.nan))
+        ends: Floats = np.where(a > 0, np.stack((b - half, b + half)) / a, np.nan)
+    return ends

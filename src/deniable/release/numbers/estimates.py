@@ -13,6 +13,7 @@ import numpy as np
 from deniable.errors import TableError
 from deniable.formats.markup import frame_text, number_text
 from deniable.numeric.covariances import standard_errors
+from deniable.numeric.inference import fieller
 from deniable.numeric.levels import check_level, normal_reach
 from deniable.numeric.shares import ratio
 from deniable.schema.scale import spoken_point
@@ -77,7 +78,6 @@ class Estimates:
         return values
 
     def _ends(self, level: float) -> tuple[Floats, Floats]:
-
         if self.ratio is not None:
             return self._ends_of_ratio(*self.ratio, normal_reach(level))
         reach = normal_reach(level) * self._errors
@@ -87,13 +87,9 @@ class Estimates:
     def _ends_of_ratio(self, parts: Floats, noise: Floats, score: float) -> tuple[Floats, Floats]:
         """Return Fieller's interval: what a ratio may be for the difference of its parts to be noise."""
         least, most = self.bounds
-        a, b, c = (
-            parts[i] * parts[j] - score**2 * noise[i, j] for i, j in ((1, 1), (0, 1), (0, 0))
-        )
-        root = b**2 - a * c
-        if not np.isfinite(self.values).all() or not a > 0 or not root >= 0:
+        low, high = fieller(parts[0], parts[1], (noise[0, 0], noise[0, 1], noise[1, 1]), score)
+        if not np.isfinite((*self.values, low, high)).all():
             return np.array([least]), np.array([most])  # anything may be
-        low, high = (b - np.sqrt(root)) / a, (b + np.sqrt(root)) / a
         low, high = min(low, self.values[0]), max(high, self.values[0])  # but for rounding, it is
         if low > most or high < least:  # by chance: as near as may be, and no less wide
             shift = most - high if low > most else least - low
