@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from deniable.numeric.shares import whole_parts
 from deniable.survey.coefficients import Floats, Ints
 from deniable.survey.template import ALL_WEIGHT
 
@@ -128,10 +129,6 @@ def _fewest_attributes(gains: Floats, shares: Floats, attributes: list[int]) -> 
 
 
 def whole_weights(shares: Floats) -> list[int]:
-    """Return shares as whole numbers from 1 that add up to 2³², by largest remainders."""
-    exact = shares / shares.sum() * (ALL_WEIGHT - len(shares))
-    weights = np.floor(exact).astype(np.int64)
-    missing = ALL_WEIGHT - len(shares) - int(weights.sum())
-    weights[np.argsort(weights - exact, kind="stable")[:missing]] += 1
-    whole: list[int] = (weights + 1).tolist()
+    """Return shares as whole numbers from 1 that add up to 2³²."""
+    whole: list[int] = (whole_parts(shares, ALL_WEIGHT - len(shares)) + 1).tolist()
     return whole

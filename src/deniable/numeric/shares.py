@@ -73,3 +73,11 @@ def fit_proportionally(
         if most < enough:
             break
     return cells
+
+
+def whole_parts(shares: Floats, total: int) -> NDArray[np.int64]:
+    """Return shares of a total as whole numbers that add up to it, by largest remainders."""
+    exact = shares / shares.sum() * total
+    parts: NDArray[np.int64] = np.floor(exact).astype(np.int64)
+    parts[np.argsort(parts - exact, kind="stable")[: total - int(parts.sum())]] += 1
+    return parts

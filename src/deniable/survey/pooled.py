@@ -20,6 +20,7 @@ import numpy as np
 
 from deniable.errors import SurveyError
 from deniable.formats.forms import limit
+from deniable.numeric.shares import whole_parts
 from deniable.questions.answers import Bitwise
 from deniable.questions.lists import QuestionList
 from deniable.schema.attribute import Attribute, kind, spoken
@@ -262,18 +263,8 @@ def _templates(
 def _weighted(templates: Sequence[Template], chances: Sequence[Floats]) -> tuple[Template, ...]:
     """Return templates that are asked as often as these chances say."""
     ends = np.cumsum(list(map(len, chances)))[:-1]
-    weights = np.split(_weights(np.concatenate(chances)), ends)
+    weights = np.split(whole_parts(np.concatenate(chances), ALL_WEIGHT), ends)
     return tuple(
         replace(template, weights=tuple(own.tolist()))
         for template, own in zip(templates, weights, strict=True)
     )
-
-
-def _weights(chances: Floats) -> Ints:
-    """Return chances as whole numbers that add up to 2³²."""
-    exact = chances / chances.sum() * ALL_WEIGHT
-    weights = np.floor(exact).astype(np.int64)
-    rest = ALL_WEIGHT - int(weights.sum())
-    weights[np.argsort(weights - exact, kind="stable")[:rest]] += 1
-    whole: Ints = weights
-    return whole
