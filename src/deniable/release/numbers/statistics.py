@@ -138,7 +138,7 @@ def variance(release: ReleasedTables, name: str) -> Estimates:
     scale, forms = UnitNumber(attribute), release.forms
     every = [forms.mean({index: each}) for each in (scale.value, scale.value**2, scale.there)]
     values, covariance = forms.values(every), forms.covariance(every)
-    own, errors = _delta(_spread, values, covariance)
+    own, errors = _delta([_spread], values, covariance)
     unit = None if attribute.unit is None else f"{attribute.unit}²"
     square = scale.half**2
     # Noise of the mean's square: to second order, which is all where the number is at both ends only.
@@ -172,19 +172,14 @@ def correlation(release: ReleasedTables, first: str, second: str) -> Estimates:
     x, y, forms = UnitNumber(one, by_step=True), UnitNumber(other, by_step=True), release.forms
     every = [forms.mean(each) for each in joint_moments(a, x, b, y)]
     values, covariance = forms.values(every), forms.covariance(every)
-    estimate, errors = _delta(_correlation, values, covariance)
-    parts = [_delta(part, values, covariance)[0] for part in (_together, _spreads)]
-    noise = np.full((2, 2), np.inf)
-    if np.isfinite(estimate).all():
-        slopes = np.stack([_slopes(part, values, covariance) for part in (_together, _spreads)])
-        noise = slopes @ covariance @ slopes.T
+    estimate, errors = _delta([_correlation], values, covariance)
     return Estimates(
         f"correlation of {first} and {second}",
         estimate,
         errors,
         people=release.people,
         bounds=(-1.0, 1.0),
-        ratio=(np.concatenate(parts), noise),
+        ratio=_delta([_together, _spreads], values, covariance),
     )
 
 
@@ -211,29 +206,26 @@ def _spreads(values: Floats, covariance: Floats) -> float:
 
 
 def _delta(
-    function: Callable[[Floats, Floats], float], values: Floats, covariance: Floats
+    functions: Sequence[Callable[[Floats, Floats], float]], values: Floats, covariance: Floats
 ) -> tuple[Floats, Floats]:
-    """Return a function of estimates, and its variance to first order."""
-    if not np.isfinite(covariance).all():
-        return np.full(1, np.nan), np.full((1, 1), np.inf)
-    centre = function(values, covariance)
-    slopes = _slopes(function, values, covariance)
-    error = float(slopes @ covariance @ slopes)
-    if not isfinite(centre) or not isfinite(error):
-        return np.full(1, np.nan), np.full((1, 1), np.inf)
-    return np.array([centre]), np.array([[error]])
+    """Return functions of estimates, and their covariance to first order."""
+    if np.isfinite(covariance).all():
+        centres = np.array([function(values, covariance) for function in functions])
+        ways = np.stack([_slopes(function, values, covariance) for function in functions])
+        errors = ways @ covariance @ ways.T
+        if np.isfinite(centres).all() and np.isfinite(errors).all():
+            return centres, errors
+    size = len(functions)
+    return np.full(size, np.nan), np.full((size, size), np.inf)
 
 
 def _slopes(
     function: Callable[[Floats, Floats], float], values: Floats, covariance: Floats
 ) -> Floats:
     """Return how fast a function of estimates changes with each of them."""
-    slopes = np.zeros(len(values))
-    for i in range(len(values)):
-        up, down = values.copy(), values.copy()
-        up[i], down[i] = up[i] + _STEP, down[i] - _STEP
-        slopes[i] = (function(up, covariance) - function(down, covariance)) / (2 * _STEP)
-    return slopes
+    ends = ((values + step, values - step) for step in _STEP * np.eye(len(values)))
+    rises = [function(up, covariance) - function(down, covariance) for up, down in ends]
+    return np.array(rises) / (2 * _STEP)
 
 
 def _fit_of(release: ReleasedTables, index: int, name: str) -> NumberFit:
