@@ -142,7 +142,7 @@ class DetectableStrength:
         self._spread, self._scale = own.spread, workload.scale / people
         sizes = np.array([degrees_of(each) for each in workload.lists])[pairs]
         degrees = sizes.prod(axis=1)
-        needed = np.array([_noncentrality(each) for each in degrees.tolist()])
+        needed = np.array([noncentrality(each) for each in degrees.tolist()])
         self._weights = np.sqrt(needed / degrees / sizes.min(axis=1))
 
     def strengths(self, noise: Floats) -> Floats:
@@ -205,7 +205,7 @@ def check_people(people: object) -> None:
 
 
 @cache
-def _noncentrality(degrees: int) -> float:
+def noncentrality(degrees: int) -> float:
     """Return the noncentrality at which a χ² test at the 5 % level finds four of five."""
     from scipy import optimize, stats
 

@@ -33,7 +33,7 @@ from deniable.planning.aim import Aim
 from deniable.planning.error import component_precision, has_formula, workload_of
 from deniable.planning.margins import bin_error, drawn_tv, even_shares, ways_of
 from deniable.planning.needs import detectable
-from deniable.planning.numbers import Population
+from deniable.planning.numbers import NORMAL, Population
 from deniable.planning.prospect import Prospect
 from deniable.questions.thresholds import Thresholds
 from deniable.release.components import component_energies
@@ -44,7 +44,6 @@ from deniable.survey.coefficients import Floats, Ints, all_tables, positions, pr
 from deniable.survey.frozen import FrozenSurvey
 
 _DRAWS = 12
-_NORMAL = 1.959964
 _LEAST = 1e-9
 """The weakest departures: records that are exactly independent tell no more."""
 
@@ -182,7 +181,7 @@ def share_points(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
             if not ways:
                 return None
             errors[place] = bin_error(own, ways, _levels_of(survey, attribute, aim))
-    return float(100 * _NORMAL * np.mean(errors))
+    return float(100 * NORMAL * np.mean(errors))
 
 
 def _margin_noise(size: int, noise: float, shares: Floats | None) -> float:

@@ -21,9 +21,10 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from deniable.client.client import LIFETIME_LIMIT, LIMIT
-from deniable.design.reading import PEOPLE, check_people
+from deniable.design.reading import LEVEL, PEOPLE, POWER, check_people
 from deniable.errors import SurveyError
 from deniable.formats.markup import table_markup
+from deniable.numeric.levels import normal_reach
 from deniable.planning.aim import Aim
 from deniable.planning.plan import choose
 from deniable.planning.reading import detectable_v, share_points
@@ -45,10 +46,9 @@ PERIODS = {
 CHANGE = 5.0
 """The change of a share, in points, that is to be found if nobody says which."""
 
-_FOUND = 1.959963984540054 + 0.8416212335729143
+_WIDE = normal_reach(1 - LEVEL)
+_FOUND = _WIDE + normal_reach(2 * POWER - 1)
 """So many standard errors are found four times in five by a test at the 5 % level."""
-
-_WIDE = 1.959963984540054
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,11 @@ from math import isfinite
 import numpy as np
 
 from deniable.api.release import Release
+from deniable.numeric.levels import normal_reach
 from deniable.survey.coefficients import all_tables
 
 _SAMPLE = 100
 """Tables whose intervals stand for all, where there are more."""
-
-_Z = 1.959963984540054
 
 
 def half_width(release: Release) -> float | None:
@@ -36,5 +35,5 @@ def half_width(release: Release) -> float | None:
         for each in attributes
         if each.is_ordered
     ]
-    width = _Z * float(np.mean(errors))
+    width = normal_reach(0.95) * float(np.mean(errors))
     return width if isfinite(width) else None

@@ -28,9 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from deniable.design.reading import noncentrality
 from deniable.numeric.covariances import both_sides, standard_errors
 from deniable.numeric.shares import ratio
-from deniable.release.dependence.residuals import Margins, Residuals
+from deniable.release.dependence.residuals import Margins, Residuals, both_sides
 from deniable.release.dependence.selection import Effects
 from deniable.survey.coefficients import Floats
 
@@ -39,7 +40,6 @@ Bools = NDArray[np.bool_]
 _UNSAFE = 2.0
 """A share within so many standard errors of 0 may be nothing."""
 
-_POWER, _SIZE = 0.8, 0.05
 _STEPS = 40
 """Of the bisection for an interval's ends: to a part in 10¹²."""
 
@@ -107,7 +107,6 @@ class EffectSize:
         weight = 1 / np.sqrt(a[:, :, None] * b[:, None, :])
         there, least, variance = _null_noise(null, weight)
         df = int(np.prod(np.array(residual.shape[1:]) - 1))
-        power = float(special.chndtrinc(special.chdtri(df, _SIZE), df, 1 - _POWER))
         return cls(
             a,
             b,
@@ -116,7 +115,7 @@ class EffectSize:
             there,
             _noise_here(residuals, cell_covariance, a, b),
             least,
-            np.sqrt(np.where(variance > 0, power * variance / df, np.inf)),
+            np.sqrt(np.where(variance > 0, noncentrality(df) * variance / df, np.inf)),
             is_unsafe,
         )
 
