@@ -1,4 +1,4 @@
-"""What estimates with a covariance tell: how far they are off, and what functions of them are off by."""
+"""What estimates with a covariance tell: whether they are off, and what their ratios may be."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _NOTHING = 1e-12
-"""Rounding leaves about 10⁻¹⁵ of the largest variance, and people more than 10⁻¹²."""
 
 
 def wald(
@@ -16,10 +15,9 @@ def wald(
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Return Wald's statistic U'·V⁺·U of what is off (the last axis), and its degrees of freedom.
 
-    Where V is singular, as where nobody is in some cell, some directions have no variance but what
-    rounding leaves, or takes: they tell nothing, and take their degrees of freedom with them. Whatever
-    is off must be in one unit, as directions count by their part of the largest variance. Where V is
-    a difference, ``nothing`` says how much its rounding leaves.
+    Directions with no variance but rounding's, as where nobody is in some cell, tell nothing and have
+    no degree of freedom. That is 10⁻¹² of the largest, so all must be in one unit; people make more,
+    and rounding 10⁻¹⁵, unless V is a difference: then ``nothing`` says how much.
     """
     variances, axes = np.linalg.eigh(covariance)
     least = _NOTHING * variances[..., -1:].clip(0, None) if nothing is None else nothing
@@ -30,7 +28,7 @@ def wald(
 
 
 def quadratic(off: Floats, covariance: Floats) -> Floats:
-    """Return U'·V⁺·U of each row of what is off, many times faster than `wald`, and as precise.
+    """Return U'·V⁺·U of each row of what is off, many times faster than `wald` for many tables.
 
     Here a hair is added to each variance instead: what nobody has and no noise hides has no variance,
     and is not off either, so that all degrees of freedom may be counted.
@@ -54,7 +52,7 @@ def fieller(
     ``noise`` is the variance of what is above, its covariance with what is below, and the variance of
     that. Ends are not numbers where that is no interval: what is below may be 0.
     """
-    of_above, of_both, of_below = (reach**2 * each for each in noise)
+    of_above, of_both, of_below = (reach**2 * part for part in noise)
     with np.errstate(divide="ignore", invalid="ignore"):
         a, b, c = below**2 - of_below, above * below - of_both, above**2 - of_above
         root = b**2 - a * c

@@ -31,7 +31,7 @@ from scipy import special
 from deniable.design.reading import noncentrality
 from deniable.numeric.covariances import both_sides, standard_errors
 from deniable.numeric.shares import ratio
-from deniable.release.dependence.residuals import Margins, Residuals, both_sides
+from deniable.release.dependence.residuals import Margins, Residuals
 from deniable.release.dependence.selection import Effects
 from deniable.survey.coefficients import Floats
 

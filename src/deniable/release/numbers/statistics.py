@@ -170,7 +170,7 @@ def correlation(release: ReleasedTables, first: str, second: str) -> Estimates:
     if a == b:
         raise TableError("A correlation is of two different numbers.")
     x, y, forms = UnitNumber(one, by_step=True), UnitNumber(other, by_step=True), release.forms
-    every = [forms.mean(each) for each in joint_moments(a, x, b, y)]
+    every = [forms.mean(moment) for moment in joint_moments(a, x, b, y)]
     values, covariance = forms.values(every), forms.covariance(every)
     estimate, errors = _delta([_correlation], values, covariance)
     return Estimates(
