@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally import MOST_PEOPLE, Rows, TallyCounts, merge, refuse
+from deniable.collector.tally import MOST_PEOPLE, Rows, TallyCounts, add_sorted, merge, refuse
 from deniable.collector.validity import flaws, rows_of, tally_values
 from deniable.errors import ReportError, SurveyError, TallyError
 from deniable.messages.modes import Invalid
@@ -149,7 +149,7 @@ class TallyBuilder:
                 keys = np.flatnonzero(dense)
                 offsets, values = np.divmod(keys, tally_values(family))
                 parts.append((offsets + family.start, values, dense[keys]))
-        return merge(parts)
+        return add_sorted(parts)
 
     def tally(
         self,
@@ -162,7 +162,7 @@ class TallyBuilder:
         refusals, labels = dict(self.refused), dict(group or {})
         tally = TallyCounts(self.survey, *self.rows(), simulated, refusals, group=labels)
         if invalid == "refuse":
-            refuse(tally)
+            refuse([tally])
         return tally
 
 

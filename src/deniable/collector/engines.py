@@ -87,7 +87,7 @@ def count_groups(
             reports = _with_label_columns(survey, by, reports).to_arrow()
         tallies = _count_frame(survey, by, reports, invalid)
     if invalid == "refuse":
-        refuse(TallyCounts.total(survey, tallies))
+        refuse(tallies)
     return tallies
 
 

@@ -9,7 +9,7 @@ way a tally is what a decoder needs, no more, and its size does not grow with th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -71,9 +71,9 @@ class TallyCounts:
             raise TallyError("A tally counts fewer than 2^53 reports; these are more together.")
         return cls(
             survey,
-            *merge(rows),
+            *add_sorted(rows),
             any(part.simulated for part in every),
-            dict(sum((Counter(part.refused) for part in every), Counter())),
+            _refusals(every),
             frozenset().union(*(part.sources for part in every)),
             {n: v for n, v in group.items() if all(part.group.get(n) == v for part in every)},
         )
@@ -183,16 +183,25 @@ class TallyCounts:
             raise TallyError(f"{name} is broken: more bits are set than there are reports.")
 
 
-def refuse(tally: TallyCounts) -> None:
+def refuse(tallies: Sequence[TallyCounts]) -> None:
     """Refuse reports if some could not be counted, and say how many, and why."""
-    refusals = tally.refused
-    if refusals:
+    if refusals := _refusals(tallies):
         kinds = ", ".join(f"{kind}: {refusals[kind]:,}" for kind in REFUSALS if kind in refusals)
-        wrong = sum(refusals.values())
+        wrong, people = sum(refusals.values()), sum(tally.people for tally in tallies)
         raise ReportError(
-            f"{wrong:,} of {wrong + tally.people:,} reports cannot be counted ({kinds}); "
+            f"{wrong:,} of {wrong + people:,} reports cannot be counted ({kinds}); "
             "invalid='drop' leaves them out (--invalid drop)."
         )
+
+
+def _refusals(tallies: Sequence[TallyCounts]) -> dict[str, int]:
+    return dict(sum((Counter(tally.refused) for tally in tallies), Counter()))
+
+
+def add_sorted(parts: Sequence[Rows]) -> Rows:
+    """Return the sum of tables that are sorted; one alone, beside empty ones, is the sum already."""
+    rows = [part for part in parts if len(part[0])]
+    return rows[0] if len(rows) == 1 else merge(rows)
 
 
 def merge(parts: list[Rows]) -> Rows:
