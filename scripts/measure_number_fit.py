@@ -22,7 +22,7 @@ from scipy.optimize import isotonic_regression
 
 from deniable.release.numbers.answers import Law
 from deniable.release.numbers.band import band, cdf_interval, quantile
-from deniable.release.numbers.likelihood import Answers, fit
+from deniable.release.numbers.likelihood import Answers, Climb
 
 DATA = Path(os.environ.get("DENIABLE_DATA", "../shared/data"))
 
@@ -114,7 +114,7 @@ def errors(trials: int) -> None:
         "isotonic": isotonic,
         "EM 1500": lambda block, levels: climb(block, levels, 1500, False),
         "EMS 300": lambda block, levels: climb(block, levels, 300, True),
-        "fit": lambda block, levels: np.cumsum(fit([block], levels, False))[:-1],
+        "fit": lambda block, levels: np.cumsum(Climb([block], levels, False).shares)[:-1],
     }
     random = np.random.default_rng(11)
     print("| ε | N | data | " + " | ".join(f"{name} cdf, range" for name in methods) + " |")
@@ -192,7 +192,7 @@ def quantiles(trials: int, cases) -> None:
         levels_true = np.searchsorted(truth, np.array(probabilities) - 1e-12)
         started, ends = time.perf_counter(), []
         for block in blocks_of(case, trials):
-            ends.append(quantile([block], levels, absent > 0, probabilities))
+            ends.append(quantile(Climb([block], levels, absent > 0), probabilities))
         _, low, high = np.array(ends).transpose(1, 0, 2)
         below, above = (levels_true < low).mean(axis=0), (levels_true > high).mean(axis=0)
         text = "; ".join(
@@ -213,10 +213,10 @@ def bands(trials: int, cases) -> None:
         cuts = 1 + np.minimum(np.searchsorted(truth, (0.2, 0.5, 0.8)), levels - 2)
         started, inside, width, each, spans = time.perf_counter(), [], [], [], []
         for block in blocks_of(case, trials):
-            _, low, high = band([block], levels, absent > 0)
+            _, low, high = band(Climb([block], levels, absent > 0))
             inside.append(((low <= truth[:-1] + 1e-9) & (truth[:-1] <= high + 1e-9)).all())
             width.append((high - low).mean())
-            _, low, high = cdf_interval([block], levels, absent > 0, cuts)
+            _, low, high = cdf_interval(Climb([block], levels, absent > 0), cuts)
             each.append((low <= truth[cuts - 1] + 1e-6) & (truth[cuts - 1] <= high + 1e-6))
             spans.append(high - low)
         text = ", ".join(f"{100 * x:.1f}" for x in np.mean(each, axis=0))

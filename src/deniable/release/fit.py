@@ -1,4 +1,4 @@
-"""Models of yes/no attributes: fitted to a tally, stopped and judged by its halves."""
+"""Models of yes/no attributes: fitted to reports, stopped and judged by their halves."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.collector.tally import TallyCounts
 from deniable.release.descent import descend
 from deniable.release.graph import ROUNDS, WIDTH, CliqueTree, grow, pair_information
-from deniable.release.halves import halves
 from deniable.release.judging import Fit, Judges
 from deniable.release.model import MOST_WHOLE, Distribution, Path, follow_both
 from deniable.release.projection import Measurements, joint
@@ -47,13 +45,8 @@ class Fitted(NamedTuple):
     refit: Callable[[Measurements], Distribution] | None = None
 
 
-def fit(
-    tally: TallyCounts,
-    measurements: Measurements,
-    measure_tally: Callable[[TallyCounts], Measurements],
-) -> Fitted:
-    """Return the model of a tally."""
-    first, second = map(measure_tally, halves(tally))
+def fit(measurements: Measurements, first: Measurements, second: Measurements) -> Fitted:
+    """Return the model of what was measured, judged by what either half of the reports measured."""
     numbering = measurements.numbering
     joints = [joint(half.theta, numbering) for half in (first, second)]
 

@@ -103,7 +103,8 @@ class ReleasedTables:
     @property
     def _request(self) -> Request:
         """Return what a method processes."""
-        return Request(self.survey, self.evidence, self.estimator, self.generator, self.tallies[0])
+        tally, numbers = self.tallies[0], lambda: self.number_fits
+        return Request(self.survey, self.evidence, self.estimator, self.generator, tally, numbers)
 
     @cached_property
     def decoder(self) -> Decoder:
@@ -199,9 +200,9 @@ class ReleasedTables:
             other = type(self)(self.tallies[0], consistency)
             other.wording = self.wording
             return other
-        other = copy(self)  # the same estimates: nothing is decoded again
-        other.consistency = consistency
-        other._processing = method.process(other._request)
+        processing = method.process(self._request)
+        other = copy(self)  # the same estimates, and numbers' fits: nothing is made again
+        other.consistency, other._processing = consistency, processing
         return other
 
     @property
@@ -315,12 +316,9 @@ class ReleasedTables:
     @cached_property
     def reading_evidence(self) -> Evidence:
         """Return the evidence, in which a few values stand for a number's moments."""
-        from deniable.release.numbers.tally import lists_of_moments
+        from deniable.release.numbers.tally import by_moments
 
-        fits = self.number_fits
-        if not fits or not isinstance(self.evidence, CoefficientEvidence):
-            return self.evidence
-        return self.evidence.with_lists(lists_of_moments(self.survey, fits))
+        return by_moments(self.evidence, self.survey, self.number_fits)
 
     @cached_property
     def forms(self) -> Forms:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,19 +11,24 @@ from deniable.errors import TableError
 if TYPE_CHECKING:
     from deniable.collector.tally import TallyCounts
     from deniable.decoding.evidence import Evidence
+    from deniable.release.numbers.fit import NumberFit
     from deniable.release.processed import ProcessedTables, Random
     from deniable.survey.frozen import FrozenSurvey
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Estimates to be processed. ``tally`` is None where they come from several samples."""
+    """Estimates to be processed. ``tally`` is None where they come from several samples.
+
+    ``numbers`` gives the fitted distribution of every number, by its position.
+    """
 
     survey: FrozenSurvey
     evidence: Evidence
     estimator: str
     random: Random
     tally: TallyCounts | None = None
+    numbers: Callable[[], Mapping[int, NumberFit]] = dict
 
     def check_estimator(self, method: str) -> None:
         """Refuse estimates that are not unbiased and pooled."""
@@ -35,6 +40,19 @@ class Request:
                 f'consistency "{method}" starts from unbiased, pooled estimates; '
                 f"use the estimator {decoder.exact_estimator!r}, not {self.estimator!r}."
             )
+
+    def halves(self) -> tuple[Evidence, Evidence]:
+        """Return what either half of the reports tells."""
+        from deniable.decoding.decoder import decoder_of
+        from deniable.release.halves import halves
+
+        assert self.tally is not None
+        decode, estimator = decoder_of(self.survey).decode, self.estimator
+        first, second = halves(self.tally)
+        return (
+            decode(first.slot, first.value, first.count, estimator),
+            decode(second.slot, second.value, second.count, estimator),
+        )
 
 
 @dataclass(frozen=True)

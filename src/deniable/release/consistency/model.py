@@ -12,12 +12,10 @@ from deniable.release.consistency.joint import joint_of_any, joint_tables
 from deniable.release.consistency.method import Method, Request
 
 if TYPE_CHECKING:
-    from deniable.collector.tally import TallyCounts
     from deniable.decoding.evidence import Evidence
     from deniable.release.mixed.interactions import Interactions
     from deniable.release.processed import CoefficientTables, ProcessedTables
     from deniable.release.projection import Measurements
-    from deniable.survey.coefficients import Floats
 
 _MOST_JUDGED = 1 << 17
 """With more values than this in all interactions, there is no time to compare with joint tables."""
@@ -32,13 +30,12 @@ def process(request: Request) -> ProcessedTables:
         )
     request.check_estimator("model")
     if request.survey.schema.is_binary:
-        return _yes_or_no(request, request.tally)
-    return _mixed(request, request.tally)
+        return _yes_or_no(request)
+    return _mixed(request)
 
 
-def _yes_or_no(request: Request, tally: TallyCounts) -> CoefficientTables:
+def _yes_or_no(request: Request) -> CoefficientTables:
     """Return tables of attributes of two values."""
-    from deniable.decoding.decoder import decoder_of
     from deniable.decoding.evidence import CoefficientEvidence
     from deniable.release.bootstrap import affordable
     from deniable.release.fit import fit
@@ -46,17 +43,15 @@ def _yes_or_no(request: Request, tally: TallyCounts) -> CoefficientTables:
     from deniable.release.projection import measure
     from deniable.survey.coefficients import Shared
 
-    survey, evidence = request.survey, request.evidence
-    assert isinstance(evidence, CoefficientEvidence)
-    numbering, decoder = Shared(len(survey.schema), survey.order), decoder_of(survey)
-    measurements = measure(evidence, numbering)
+    numbering = Shared(len(request.survey.schema), request.survey.order)
 
-    def measure_tally(half: TallyCounts) -> Measurements:
-        evidence = decoder.decode(half.slot, half.value, half.count, request.estimator)
+    def measured(evidence: Evidence) -> Measurements:
         assert isinstance(evidence, CoefficientEvidence)
         return measure(evidence, numbering)
 
-    fitted, random = fit(tally, measurements, measure_tally), request.random
+    measurements, random = measured(request.evidence), request.random
+    first, second = map(measured, request.halves())
+    fitted = fit(measurements, first, second)
     if fitted.quality.rejected:
         return joint_tables(measurements, random, fitted.quality)
     errors = None
@@ -66,32 +61,23 @@ def _yes_or_no(request: Request, tally: TallyCounts) -> CoefficientTables:
     return CoefficientTables("model", fitted.quality, model, model, measurements, errors)
 
 
-def _mixed(request: Request, tally: TallyCounts) -> ProcessedTables:
+def _mixed(request: Request) -> ProcessedTables:
     """Return tables of attributes of which some have more values."""
-    from deniable.decoding.decoder import decoder_of
-    from deniable.decoding.evidence import CoefficientEvidence
     from deniable.release.components import joint_components
     from deniable.release.mixed.fitting import MixedModel, fit_mixed
     from deniable.release.mixed.interactions import Sets, measure_interactions
     from deniable.release.numbers.tables import Bins, NumberModel, NumberTables
-    from deniable.release.numbers.tally import fits_of, lists_of_moments
+    from deniable.release.numbers.tally import by_moments, lists_of_moments
     from deniable.survey.checks import asked_attributes
 
-    survey, decoder = request.survey, decoder_of(request.survey)
-    fits = fits_of(tally)
-    lists = lists_of_moments(survey, fits)
-    sizes, order = tuple(each.size for each in lists), survey.order
-    sets = Sets(sizes, order, {a: each.moments for a, each in fits.items()})
+    survey, fits = request.survey, request.numbers()
+    sizes = tuple(each.size for each in lists_of_moments(survey, fits))
+    sets = Sets(sizes, survey.order, {a: each.moments for a, each in fits.items()})
 
-    def by_moments(evidence: Evidence) -> Evidence:
-        if not fits or not isinstance(evidence, CoefficientEvidence):
-            return evidence
-        return evidence.with_lists(lists)
+    def measure(evidence: Evidence) -> Interactions:
+        return measure_interactions(by_moments(evidence, survey, fits), sets)
 
-    def decode(part: TallyCounts) -> Evidence:
-        return decoder.decode(part.slot, part.value, part.count, request.estimator)
-
-    measured = measure_interactions(by_moments(request.evidence), sets)
+    measured = measure(request.evidence)
     for attribute in asked_attributes(survey):
         if not measured.measured[attribute]:
             raise TableError(
@@ -99,14 +85,11 @@ def _mixed(request: Request, tally: TallyCounts) -> ProcessedTables:
                 f"{survey.schema.names[attribute]!r} alone."
             )
 
-    def measure_tally(half: TallyCounts) -> Interactions:
-        return measure_interactions(by_moments(decode(half)), sets)
-
-    def joint(half: TallyCounts) -> Floats:
-        return joint_components(decode(half), sizes, order)
-
-    judge = joint if sets.size < _MOST_JUDGED and not fits else None
-    result = fit_mixed(tally, measured, measure_tally, judge, request.random)
+    first, second = halves = request.halves()
+    joint = None
+    if sets.size < _MOST_JUDGED and not fits:
+        joint = [joint_components(half, sizes, survey.order) for half in halves]
+    result = fit_mixed(measured, (measure(first), measure(second)), joint, request.random)
     if fits:
         assert isinstance(result.model, MixedModel)
         model = NumberModel(result.model, fits, Bins.default(survey))

@@ -7,7 +7,7 @@ Classes get what they surely deserve: λ less one and a half times that, where t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -15,11 +15,9 @@ from math import prod, sqrt
 
 import numpy as np
 
-from deniable.collector.tally import TallyCounts
 from deniable.decoding.evidence import Tables, refuse_covariance
 from deniable.numeric.covariances import mark_unknown, unknown_covariance
 from deniable.numeric.shares import check_cells, draw, fit_proportionally, proportions
-from deniable.release.halves import halves
 from deniable.release.judging import Fit, Judges
 from deniable.release.mixed.classes import CLASSES, Classes, ClassFit
 from deniable.release.mixed.interactions import Interactions
@@ -136,19 +134,16 @@ class _Centre:
 
 
 def fit_mixed(
-    tally: TallyCounts,
     measured: Interactions,
-    measure_tally: Callable[[TallyCounts], Interactions],
-    joint: Callable[[TallyCounts], Floats] | None,
+    halves: tuple[Interactions, Interactions],
+    joint: Sequence[Floats] | None,
     random: Random,
 ) -> MixedTables:
-    """Return the tables of a model of a tally, and how well it fits.
+    """Return the tables of a model of what was measured, and how well it fits.
 
-    ``joint`` makes joint tables of half of a tally, which the model is compared with, if there is time.
+    ``joint`` are the halves' joint tables, which the model is compared with, if there was time for them.
     """
-    cut = halves(tally)
-    first, second = map(measure_tally, cut)
-    centre = _choose((first, second), random)
+    centre = _choose(halves, random)
     reading = read(measured)
     if centre.part:
         classes = _fit_of(measured, reading, random).advance(round(_LATER * centre.steps))
@@ -158,9 +153,7 @@ def fit_mixed(
     reading = replace(reading, vector=without_negative_cells(reading))
     name = f"{CLASSES} classes of people" if centre.part else "independent attributes"
     name += ", and departures from them that are surer than their noise"
-    verdict = _verdict(
-        name, centre, (first, second), None if joint is None else tuple(map(joint, cut))
-    )
+    verdict = _verdict(name, centre, halves, joint)
     return MixedTables(
         "model", verdict, MixedModel(reading, measured.energy, random), reading, measured
     )
@@ -205,7 +198,7 @@ def _verdict(
     name: str,
     centre: _Centre,
     measured: tuple[Interactions, Interactions],
-    joint: tuple[Floats, ...] | None,
+    joint: Sequence[Floats] | None,
 ) -> Fit:
     """Return how the halves' fits did, beside joint tables."""
     sets = measured[0].sets

@@ -35,9 +35,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from deniable.numeric.levels import normal_reach
 from deniable.numeric.shares import ratio
-from deniable.release.numbers.answers import Answers, Flags
+from deniable.release.numbers.answers import Flags
 from deniable.release.numbers.evidence import Evidence, evidence
-from deniable.release.numbers.likelihood import fit
+from deniable.release.numbers.likelihood import Climb
 from deniable.survey.coefficients import Floats, Ints
 
 __all__ = ["band", "cdf_interval", "quantile"]
@@ -48,28 +48,22 @@ _SMOOTH = 0.7
 _PRUDENCE = 1.15
 """κ is judged at a fit that is smoother than the truth, and by few trials: so much is added."""
 _STEPS = 24
-_SEED = 0
 
 
 def quantile(
-    blocks: Sequence[Answers],
-    levels: int,
-    missing: bool,
+    climb: Climb,
     probabilities: Sequence[float],
     level: float = 0.95,
-    random: np.random.Generator | None = None,
 ) -> tuple[Ints, Ints, Ints]:
     """Return each quantile's level (the first with at least that share up to it), low and high.
 
     Both ends belong to the interval. The estimate is the fit's, moved into the interval if need be.
     """
-    random = random or np.random.default_rng(_SEED)
-    shares = fit(blocks, levels, missing, random)
-    tests = Tests(evidence(blocks, shares, missing, random, _TRIALS))
-    curve = np.cumsum(shares[:levels]) / shares[:levels].sum()
+    tests = Tests(evidence(climb, _TRIALS))
+    curve = climb.curve
     results = []
     for q in probabilities:
-        middle = min(int(np.searchsorted(curve, q - 1e-12)), levels - 1)
+        middle = min(int(np.searchsorted(curve, q - 1e-12)), climb.levels - 1)
         low, high = tests.quantile(q, middle, normal_reach(level))
         results.append((min(max(middle, low), high), low, high))
     estimate, low_ends, high_ends = np.array(results, dtype=np.int64).reshape(-1, 3).T
@@ -77,33 +71,22 @@ def quantile(
 
 
 def cdf_interval(
-    blocks: Sequence[Answers],
-    levels: int,
-    missing: bool,
+    climb: Climb,
     cuts: Sequence[int],
     level: float = 0.95,
-    random: np.random.Generator | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """Return P(level < c) at each of these cuts, low and high; each interval is right on its own."""
-    random = random or np.random.default_rng(_SEED)
-    shares = fit(blocks, levels, missing, random)
-    tests = Tests(evidence(blocks, shares, missing, random, _TRIALS))
-    curve = np.cumsum(shares[:levels]) / shares[:levels].sum()
+    tests = Tests(evidence(climb, _TRIALS))
     low, high = np.array([tests.share(cut, normal_reach(level)) for cut in cuts]).reshape(-1, 2).T
-    return curve[np.asarray(cuts, np.int64) - 1].clip(low, high), low, high
+    return climb.curve[np.asarray(cuts, np.int64) - 1].clip(low, high), low, high
 
 
 def band(
-    blocks: Sequence[Answers],
-    levels: int,
-    missing: bool,
+    climb: Climb,
     level: float = 0.95,
-    random: np.random.Generator | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """Return P(level < c) at every cut c = 1 … L − 1, and a band that holds all of it at once."""
-    random = random or np.random.default_rng(_SEED)
-    shares = fit(blocks, levels, missing, random)
-    facts = evidence(blocks, shares, missing, random, _BAND_TRIALS)
+    facts = evidence(climb, _BAND_TRIALS)
     curve = facts.curve / facts.present_fit
     low, high = _margins(facts, curve, level)
     return curve.clip(low, high), low, high

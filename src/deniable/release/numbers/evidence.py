@@ -8,13 +8,13 @@ also drawn: as normal vectors with each entry's exact covariance, at the shares 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from deniable.release.numbers.answers import Answers, Law, symbol_sets
+from deniable.release.numbers.likelihood import Climb
 from deniable.survey.coefficients import Floats
 
 _NEARLY_NO_WEIGHT = 1e-9
@@ -44,20 +44,14 @@ class Evidence:
     present_jump: float
 
 
-def evidence(
-    blocks: Sequence[Answers],
-    shares: Floats,
-    missing: bool,
-    random: np.random.Generator,
-    trials: int,
-) -> Evidence:
-    """Return what the answers say of each cut; chances and covariances are taken at these shares."""
-    levels = len(shares) - missing
+def evidence(climb: Climb, trials: int) -> Evidence:
+    """Return what the answers say of each cut; chances and covariances are taken at fitted shares."""
+    shares, levels, missing, random = climb.shares, climb.levels, climb.missing, climb.random()
     # Rows 0 and 1: entries that count missing numbers below all cuts, and above. Row 0 of trials is
     # the data, the others are noise.
     weight, total = np.zeros((2, levels - 1)), np.zeros((2, trials + 1, levels - 1))
     jump = np.zeros((2, levels - 1))
-    for block in blocks:
+    for block in climb.blocks:
         law = Law(block, levels, missing)
         errors, precision = _estimates(block, law.chances(shares), random, trials)
         for side in range(2):

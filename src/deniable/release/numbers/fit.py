@@ -33,14 +33,15 @@ class NumberFit:
         return float(sum(block.people.sum() for block in self.answers))
 
     @cached_property
-    def _climb(self) -> Climb:
+    def climb(self) -> Climb:
+        """Return how the shares were fitted; it takes answers, of however few people."""
         return Climb(self.answers, self.thresholds.levels, self.thresholds.missing)
 
     @cached_property
     def shares(self) -> Floats:
         """Return the shares of levels, and of missing; equal ones where nobody was asked."""
         own = self.thresholds
-        return self._climb.shares if self.people else np.full(own.codes, 1 / own.codes)
+        return self.climb.shares if self.people else np.full(own.codes, 1 / own.codes)
 
     @cached_property
     def moments(self) -> Moments:
@@ -50,7 +51,7 @@ class NumberFit:
     @cached_property
     def _errors(self) -> Floats:
         """Return how far fits of reports drawn anew are from what these were drawn from, a row each."""
-        return self._climb.again(_DRAWS, np.random.default_rng(1)) - self.shares
+        return self.climb.again(_DRAWS, np.random.default_rng(1)) - self.shares
 
     def covariance(self, bins: Floats) -> Floats:
         """Return the covariance of the shares of bins (rows; their codes in columns).

@@ -13,13 +13,14 @@ are averaged, each weighted by its held-out likelihood, which is steadier than t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 
 import numpy as np
 
 from deniable.release.numbers.answers import Answers, Law
 from deniable.survey.coefficients import Floats
 
-__all__ = ["Answers", "Climb", "fit"]
+__all__ = ["Answers", "Climb"]
 
 _STOPS = tuple(round(2 * 2 ** (i / 2)) for i in range(14))  # 2 … 181 steps
 _PACE = 1.5
@@ -30,21 +31,12 @@ _LOSS = 7.0
 """A path ends once its score is so much below its best: e^−7 is no weight."""
 
 
-def fit(
-    blocks: Sequence[Answers],
-    levels: int,
-    missing: bool,
-    random: np.random.Generator | None = None,
-) -> Floats:
-    """Return the shares of levels (and of missing numbers, last); they sum to one.
-
-    The random numbers only deal reports into halves; by default they are the same in every call.
-    """
-    return Climb(blocks, levels, missing, random).shares
-
-
 class Climb:
-    """The way from equal shares to those that explain the reports, and where it stops."""
+    """The way from equal shares to those that explain the reports, and where it stops.
+
+    ``shares`` are those of levels (and of missing numbers, last); they sum to one. The random numbers
+    only deal reports into halves; by default they are the same in every call.
+    """
 
     def __init__(
         self,
@@ -53,7 +45,8 @@ class Climb:
         missing: bool,
         random: np.random.Generator | None = None,
     ) -> None:
-        self._blocks = blocks
+        self.blocks, self.levels, self.missing = blocks, levels, missing
+        self._random = np.random.default_rng(0) if random is None else random
         self._laws = [Law(block, levels, missing) for block in blocks]
         self._start = _start(blocks, levels, missing)
         contraction = max(block.contraction for block in blocks)
@@ -61,7 +54,7 @@ class Climb:
         self._weights = np.zeros(0)
         if contraction * sum(each.sum() for each in counts) > _LEAST:  # else nothing can be told
             self._pace = _PACE / contraction
-            halves = _halves(counts, random or np.random.default_rng(0))
+            halves = _halves(counts, self._random)
             scores = _scores(self._laws, halves, self._pace, self._start)
             weights = np.where(scores > scores.max() - _LOSS, np.exp(scores - scores.max()), 0)
             self._weights = np.trim_zeros(weights / weights.sum(), "b")
@@ -76,10 +69,21 @@ class Climb:
         shares: Floats = np.sum([weight * at_stop for weight, at_stop in stops], axis=0)
         return shares
 
+    @property
+    def curve(self) -> Floats:
+        """Return the share, of people with a number, up to each level."""
+        there = self.shares[: self.levels]
+        curve: Floats = np.cumsum(there) / there.sum()
+        return curve
+
+    def random(self) -> np.random.Generator:
+        """Return the random numbers that follow those of the dealing, from the first one each time."""
+        return deepcopy(self._random)
+
     def again(self, draws: int, random: np.random.Generator) -> Floats:
         """Return the shares of reports drawn anew at those that were fitted, a row for each draw."""
         counts = []
-        for block, law in zip(self._blocks, self._laws, strict=True):
+        for block, law in zip(self.blocks, self._laws, strict=True):
             chances = law.chances(self.shares)
             chances = chances / chances.sum(axis=1, keepdims=True)
             people = np.rint(block.people).astype(np.int64)

@@ -263,9 +263,7 @@ def quantiles(
         raise TableError("Quantiles need at least one probability.")
     own = _fit_of(release, index, name)
     shares = [float(q) for q in several]
-    at, low, high = quantile(
-        own.answers, attribute.levels, attribute.missing is not None, shares, level
-    )
+    at, low, high = quantile(own.climb, shares, level)
     points, least, most = (
         tuple(attribute.value_of(int(i)) for i in each) for each in (at, low, high)
     )
@@ -289,8 +287,7 @@ def distribution(release: ReleasedTables, name: str, level: float = 0.95) -> Num
     index, attribute = number_of(release, name, "distribution")
     check_level(level)
     own = _fit_of(release, index, name)
-    has_missing = attribute.missing is not None
-    cumulative, low, high = band(own.answers, attribute.levels, has_missing, level)
+    cumulative, low, high = band(own.climb, level)
     there = own.shares[: attribute.levels]
     rise, least, most = (np.append(each, 1.0) for each in (cumulative, low, high))
     return NumberDistribution(
@@ -300,7 +297,7 @@ def distribution(release: ReleasedTables, name: str, level: float = 0.95) -> Num
         rise,
         least,
         most,
-        missing=float(own.shares[-1]) if has_missing else 0.0,
+        missing=float(own.shares[-1]) if own.climb.missing else 0.0,
         level=level,
         unit=attribute.unit,
         people=release.people,

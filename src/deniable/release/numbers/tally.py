@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from deniable.collector.tally import TallyCounts
+from deniable.decoding.evidence import CoefficientEvidence, Evidence
 from deniable.decoding.thresholds import SYMBOLS
 from deniable.questions.answers import Subset
 from deniable.questions.entropy import WORD
@@ -73,3 +74,10 @@ def lists_of_moments(
         fits[attribute].moments if attribute in fits else each
         for attribute, each in enumerate(survey.lists)
     )
+
+
+def by_moments(evidence: Evidence, survey: FrozenSurvey, fits: Mapping[int, NumberFit]) -> Evidence:
+    """Return evidence in which a few values stand for a number's moments."""
+    if not fits or not isinstance(evidence, CoefficientEvidence):
+        return evidence
+    return evidence.with_lists(lists_of_moments(survey, fits))
