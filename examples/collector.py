@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
                 # The id of the survey comes from somewhere the device trusts, not from the collector.
                 device = HTTPClient(address, survey.id, ledger=ledger, token=token)
                 if number == 0:
-                    print(f"Device 0 is asked: {device.question(record).english()}")
+                    print(f"Device 0 is asked:\n{device.question(record).english()}")
                 device.answer(record)
                 device.submit()
         finally:

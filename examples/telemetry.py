@@ -41,7 +41,7 @@ def main(folder: Path) -> None:
     everyone = devices(PEOPLE)
     client = Client(survey, ledger=Ledger(folder / "device.json"))
     report = client.report(everyone.iloc[0].to_dict())
-    print(f"Asked: {survey.question(report.slot).english()}")
+    print(f"Asked:\n{survey.question(report.slot).english()}")
     print(f"Sent:  slot {report.slot}, value {report.value}")
 
     # All the others at once, which stands in for sixty thousand devices.

@@ -15,9 +15,11 @@ from deniable.languages import language, tags
 from deniable.languages.messages import fill, read_message
 from deniable.questionnaire import Questionnaire
 from deniable.questionnaire.wordings import wordings
+from deniable.questions.question import Question
 from deniable.schema.attribute import Attribute
 
-PATH = Path(__file__).parents[1] / "tests" / "vectors" / "languages.json"
+FOLDER = Path(__file__).parents[1] / "tests" / "vectors"
+PATH = FOLDER / "languages.json"
 
 NUMBERS = (0, 1, 2, 3, 11, 100, 1234, 12_345, 1234.5, -3, -1234.25, 0.1, 1e-7, 1_000_000, 2**53 - 1)
 DAYS = ("2026-01-01", "1999-12-31", "2024-02-29")
@@ -116,6 +118,15 @@ def rows_of(survey: Survey, texts: Any) -> dict[str, Any]:
     return form | ({} if texts is None else {"texts": texts.to_form()})
 
 
+def golden() -> dict[str, Any]:
+    """Return the questions that clients must be able to say, of no survey, in all languages."""
+    rows = []
+    for form in json.loads((FOLDER / "clients.json").read_text("utf-8"))["questions"]:
+        question = Question.from_json(form)
+        rows.append({"question": form, "words": {tag: question.words(tag) for tag in tags()}})
+    return {"attributes": [], "questions": rows}
+
+
 def vectors() -> dict[str, Any]:
     """Return all of it."""
     rows = []
@@ -146,7 +157,7 @@ def vectors() -> dict[str, Any]:
     form = questionnaire()
     texted = Survey(form.schema, 2, 1.1, texts=form.texts)
     surveys = [rows_of(survey, None) for survey in SURVEYS] + [rows_of(texted, form.texts)]
-    return {"languages": rows, "surveys": surveys}
+    return {"languages": rows, "surveys": [*surveys, golden()]}
 
 
 def main() -> None:

@@ -69,10 +69,7 @@ def described(survey: Survey) -> dict:
         "id": survey.id,
         "survey": json.loads(survey.to_json()),
         "canonical": survey.to_json(),
-        "questions": [
-            {"question": q.to_json(), "english": q.english(), "epsilon": repr(q.epsilon)}
-            for q in questions
-        ],
+        "questions": [{"question": q.to_json(), "epsilon": repr(q.epsilon)} for q in questions],
     }
 
 
@@ -256,7 +253,7 @@ def numbers() -> list[dict]:
         ]
         own = described(survey)
         own["questions"] += [
-            {"question": q.to_json(), "english": q.english(), "epsilon": repr(q.epsilon)}
+            {"question": q.to_json(), "epsilon": repr(q.epsilon)}
             for q in (survey.question(int(draw["slot"])) for draw in draws)
         ]
         own |= {"draws": draws, "answers": answers}
@@ -278,7 +275,7 @@ ODD = Schema(
 
 
 def spoken() -> list[dict]:
-    """Questions of every kind with their full English, odds that are nearly simple among them."""
+    """Questions of every kind to be said in words, odds that are nearly simple among them."""
     odd = [Term(a.name, a.values) for a in ODD.attributes]
     few = [Term(a.name, a.values[1:3]) for a in ODD.attributes]
     one = [Term(a.name, a.values[:1]) for a in ODD.attributes]
@@ -314,7 +311,7 @@ def spoken() -> list[dict]:
     for cell in (Cell((odd[0],)), Cell((odd[2],)), Cell((odd[0], odd[4])), Cell((odd[3], odd[1]))):
         made += [Question("0" * 64, 7, cell, Subset(cell.symbols, 1, WORD * 9 // 10))]
         made += [Question("0" * 64, 8, cell, Unary(cell.symbols, WORD // 2, WORD // 2000))]
-    return [{"question": q.to_json(), "english": q.english(full=True)} for q in made]
+    return [q.to_json() for q in made]
 
 
 def encoded() -> dict:
@@ -476,7 +473,7 @@ def clients() -> dict:
                     }
                 )
     return {
-        "english": spoken(),
+        "questions": spoken(),
         "records": encoded(),
         "hashed": hashed,
         "tickets": tickets,

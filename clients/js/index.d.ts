@@ -136,19 +136,6 @@ export interface Texts {
 /** Read the texts' JSON object; throw `Refused` for what is not what a survey's JSON object (a sound one) covers. */
 export function readTexts(form: any, survey: any): Promise<Texts>;
 
-export interface Explanation {
-  /** The question and the device's odds, in plain English. */
-  text: string;
-  /** How much one report can tell, computed from the question itself. */
-  epsilon: number;
-  /** What a suspicion of one half can become at most. */
-  suspicion: number;
-  /** The possible answers in words, if they are no more than 256. */
-  answers: string[];
-  /** The answers that a report names, in words; empty without a report, and for unary answers. */
-  reported: string[];
-}
-
 export interface Options {
   /** The survey's id, 64 hexadecimal digits: what the person agreed to. */
   survey: string;
@@ -189,8 +176,6 @@ export class Client {
   period(): Promise<[string, string] | undefined>;
   /** The question that this person is asked. Nothing is drawn from the record. */
   question(record: Entries, labels?: Labels): Promise<Question>;
-  /** What a question says, and a report to it. */
-  explain(question: Question, report?: Report): Explanation;
   /** Draw this person's one report and keep it, or return the one that is kept. Call it after consent. */
   answer(record: Entries, labels?: Labels): Promise<Report>;
   /** Send the one report until the collector has it. Only the same is ever sent again. */

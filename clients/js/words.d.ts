@@ -4,6 +4,8 @@ import type { Language, Part } from "./language.js";
 export interface Said {
   text: string;
   tag?: string;
+  /** Whether somebody wrote it to be read; else it is said to the letter. */
+  prose?: boolean;
 }
 
 export interface Wording {

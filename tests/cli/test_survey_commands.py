@@ -107,8 +107,8 @@ def test_explain_says_what_is_asked_and_what_leaves(run: Run, survey: Path) -> N
     words = " ".join(ended.out.split())
     for part in (
         "question 5 (of 0 to 9)",
-        "Is exactly one of a and c true for you?",
-        "With probability 26.9% your device reports the opposite.",
+        "Is exactly one of these two true for you? • a – yes • c – yes",
+        "Your device reports the opposite with probability 26.9 %.",
         "2 of your 4 attributes",
         "suspicion of 50% about you becomes at most 73.2%",
         "5 bits",
@@ -123,16 +123,17 @@ def test_explain_says_what_is_asked_and_what_leaves(run: Run, survey: Path) -> N
 
 
 def test_explain_lists_every_value_when_asked(run: Run, mixed: Path) -> None:
-    Path("values.json").write_text(json.dumps({"school": ["none", "some", "much", "a", "b", "c"]}))
+    school = ["none", "some", "much", *"abcdef"]
+    Path("values.json").write_text(json.dumps({"school": school}))
     chosen = ("--columns", "school,owner", "--values", "values.json", "--complete", "--mechanism")
     assert run("new", mixed, *chosen, "MargPS", "-o", "s.json").code == 0
     short, full = run("explain", "s.json").out, run("explain", "s.json", "--full").out
     assert "--full lists the values that are left out here." in short
-    assert "none" not in short
-    assert "(none, some, much, a, b, c)" in full
+    assert "• school – none, some, much, a or 5 more" in short
+    assert "• school – none, some, much, a, b, c, d, e or f" in full
     assert "--full" not in full
     question = run("explain", "s.json", "--full", "--json").document
-    assert "(none, some, much, a, b, c)" in question["english"]
+    assert "• school – none, some, much, a, b, c, d, e or f\n" in question["english"]
 
 
 def test_explain_of_yes_and_no_leaves_nothing_out(run: Run, data: Path) -> None:

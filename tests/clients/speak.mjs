@@ -1,7 +1,7 @@
 // Says what the JavaScript client makes of questions and surveys: a list of them a line.
 import { createInterface } from "node:readline";
 
-import { explain } from "../../clients/js/src/english.js";
+import { explain } from "../../clients/js/src/explain.js";
 import { exceeds } from "../../clients/js/src/exact.js";
 import { readAnswer } from "../../clients/js/src/question.js";
 import { readSurvey } from "../../clients/js/src/survey.js";

@@ -28,13 +28,14 @@ PAGE = b"<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>A 
 
 ANSWER = """(async () => {
   const { Client, browserLedger } = await import("/deniable.min.js");
+  const { explain } = await import("/explain.min.js");
   const client = new Client({ ...OPTIONS, ledger: browserLedger() });
   try {
     const question = await client.question(RECORD);
     const report = await client.answer(RECORD);
     await client.submit();
     const { state } = await client.entry();
-    return { question, report, state, explained: client.explain(question, report) };
+    return { question, report, state, explained: explain(question, report) };
   } catch (error) {
     return { reason: error.reason, message: error.message };
   }
@@ -125,7 +126,7 @@ def tabs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tabs]:
 
 @pytest.fixture
 def page(collector: FakeCollector) -> FakeCollector:
-    names = ["deniable.min.js"]
+    names = ["deniable.min.js", "explain.min.js"]
     collector.files = static(ROOT / "clients" / "js" / "dist", names)
     collector.files["/page"] = ("text/html", PAGE)
     return collector

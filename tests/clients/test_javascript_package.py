@@ -30,6 +30,7 @@ from deniable.schema.attribute import Attribute
 PACKAGE = ROOT / "clients" / "js"
 PAGES = ROOT / "src" / "deniable" / "server" / "pages"
 BUILT = "deniable.min.js"
+BUILT_WORDS = "explain.min.js"
 BUILT_PAGE = ("participant.min.js", "participant.min.css")
 NAMES = (*MECHANISMS, "InpHTBits")
 
@@ -56,7 +57,8 @@ def test_its_own_tests_pass(node: str, name: str) -> None:
 def test_what_is_built_is_up_to_date(node: str) -> None:
     own = sorted((PACKAGE / "src").iterdir())
     page = [*own, *sorted((PACKAGE / "page").iterdir()), PAGES / "dom.js", PAGES / "page.css"]
-    built = [(PACKAGE / "dist" / BUILT, own), (PAGES / BUILT, own)]
+    built = [(PACKAGE / "dist" / name, own) for name in (BUILT, BUILT_WORDS)]
+    built.append((PAGES / BUILT, own))
     built += [(PAGES / name, page) for name in BUILT_PAGE]
     for path, sources in built:
         digest = hashlib.sha256()
@@ -71,10 +73,12 @@ def test_what_is_built_is_up_to_date(node: str) -> None:
 
 def copied(folder: Path) -> Path:
     """Return a copy of the package, beside what it is built from and where else it is written."""
-    shared, pages = "src/deniable/formats/forms.json", "src/deniable/server/pages"
+    pages = "src/deniable/server/pages"
     (folder / pages).mkdir(parents=True)
-    (folder / shared).parent.mkdir()
-    shutil.copy(ROOT / shared, folder / shared)
+    for shared in ("formats/forms.json", "languages/catalogues/en.json"):
+        path = Path("src", "deniable", shared)
+        (folder / path).parent.mkdir(parents=True)
+        shutil.copy(ROOT / path, folder / path)
     for name in (BUILT, *BUILT_PAGE, "dom.js", "page.css"):
         shutil.copy(PAGES / name, folder / pages)
     without = shutil.ignore_patterns("node_modules")
@@ -88,7 +92,7 @@ def test_an_old_build_is_noticed(node: str, tmp_path: Path) -> None:
     run = [node, str(copy / "build.js"), "--check"]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    for name in (BUILT, *BUILT_PAGE):
+    for name in (BUILT, BUILT_WORDS, *BUILT_PAGE):
         assert f"{name} is not up to date" in done.stderr
 
 
@@ -100,18 +104,21 @@ def test_a_build_gives_the_same_bytes(node: str, tmp_path: Path) -> None:
     form = json.loads((PACKAGE / "package.json").read_text("utf-8"))
     installed(node, copy, "esbuild", form["devDependencies"]["esbuild"])
     subprocess.run([node, str(copy / "build.js")], check=True, capture_output=True)
-    assert (copy / "dist" / BUILT).read_bytes() == (PACKAGE / "dist" / BUILT).read_bytes()
+    for name in (BUILT, BUILT_WORDS):
+        assert (copy / "dist" / name).read_bytes() == (PACKAGE / "dist" / name).read_bytes()
     pages = tmp_path / "src" / "deniable" / "server" / "pages"
     for name in BUILT_PAGE:
         assert (pages / name).read_bytes() == (PAGES / name).read_bytes()
 
 
 def test_the_built_client_is_small_and_needs_nothing() -> None:
-    built = (PACKAGE / "dist" / BUILT).read_bytes()
-    assert len(built) < 34_000
-    assert not re.search(r"\bimport\b|\brequire\b|Math\.random", built.decode())
     said = (ROOT / "docs" / "clients.md").read_text("utf-8")
-    assert f"`dist/{BUILT}` ({len(built):,} bytes)" in said
+    for name, most in ((BUILT, 34_000), (BUILT_WORDS, 16_000)):
+        built = (PACKAGE / "dist" / name).read_bytes()
+        assert len(built) < most
+        assert not re.search(r"\bimport\b|\brequire\b|Math\.random", built.decode())
+        assert f"`dist/{name}` ({len(built):,} bytes)" in said
+    assert b"fetch" not in built, "words are never asked for"
 
 
 def _unsaid(rule: Any) -> Any:
@@ -197,8 +204,8 @@ def test_the_example_for_node_runs(node: str, collector: FakeCollector, tmp_path
     done = subprocess.run([node, script.name], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     (kept,) = collector.counted.values()
-    text, sent = done.stdout.splitlines()
-    assert text == collector.survey.question(int(kept["slot"])).english(full=True)
+    *lines, sent = done.stdout.splitlines()
+    assert "\n".join(lines) == collector.survey.question(int(kept["slot"])).english(full=True)
     assert sent == f"Sent: {['no', 'yes'][int(kept['value'])]}."
 
 
@@ -211,7 +218,7 @@ def test_the_example_for_python_runs(
     assert len(collector.counted) == 1
 
 
-def test_english_and_limits_agree_on_questions_at_random(node: str) -> None:
+def test_words_and_limits_agree_on_questions_at_random(node: str) -> None:
     """Thresholds anywhere, near simple fractions, and at the edge of what an epsilon allows."""
     draw = random.Random(7)
     terms = [Term(name, (True,)) for name in ("a", "b", "c")]

@@ -53,11 +53,6 @@ def test_golden_hashed_slots_follow_from_ids() -> None:
         assert str(hashed_slot(survey, vector["id"])) == vector["slot"]
 
 
-def test_golden_questions_keep_their_english() -> None:
-    for vector in VECTORS["english"]:
-        assert Question.from_json(vector["question"]).english(full=True) == vector["english"]
-
-
 def test_golden_records_keep_what_they_stand_for() -> None:
     schema = Schema.from_json(VECTORS["records"]["schema"])
     for vector in VECTORS["records"]["records"]:

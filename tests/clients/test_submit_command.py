@@ -63,7 +63,8 @@ def test_a_record_is_answered_and_sent(
     assert (code, err) == (0, "")
     (kept,) = collector.counted.values()
     slot = int(kept["slot"])
-    assert collector.survey.question(slot).english(full=True) in out
+    text = collector.survey.question(slot).english(full=True)
+    assert " ".join(text.split()) in out
     assert f"value {kept['value']} to question {slot}, is counted" in out
     (ledger,) = (tmp_path / "home").rglob("ledger.json")
     assert ledger.stat().st_mode & 0o077 == 0

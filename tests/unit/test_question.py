@@ -74,85 +74,77 @@ def test_epsilon_is_computed_from_the_question_alone() -> None:
     assert odds(Fraction(3)) == 0.75
 
 
+OPPOSITE = "Your device reports the opposite with probability 1/4."
+
+
 @pytest.mark.parametrize(
     ("question", "english"),
     [
-        (
-            asking((TALL,)),
-            "Is it true for you: tall? With probability 1/4 your device reports the opposite.",
-        ),
+        (asking((TALL,)), f"Is this your answer?\n• tall – yes\n{OPPOSITE}"),
         (
             asking((TALL, RICH)),
-            "Is exactly one of tall and rich true for you? "
-            "With probability 1/4 your device reports the opposite.",
+            f"Is exactly one of these two true for you?\n• tall – yes\n• rich – yes\n{OPPOSITE}",
         ),
         (
             asking((TALL, RICH, KIND)),
-            "Is an odd number of tall, rich and kind true for you? "
-            "With probability 1/4 your device reports the opposite.",
+            "Are an odd number of these 3 true for you (1 or 3)?\n"
+            f"• tall – yes\n• rich – yes\n• kind – yes\n{OPPOSITE}",
         ),
-        (
-            asking((Term("sex", ("m",)),)),
-            "Is it true for you: sex is m? With probability 1/4 your device reports the opposite.",
-        ),
-        (
-            asking((Term("smokes", (1,)),)),
-            "Is it true for you: smokes is 1? "
-            "With probability 1/4 your device reports the opposite.",
-        ),
+        (asking((Term("sex", ("m",)),)), f"Is this your answer?\n• sex – m\n{OPPOSITE}"),
+        (asking((Term("smokes", (1,)),)), f"Is this your answer?\n• smokes – 1\n{OPPOSITE}"),
         (
             asking((Term("age", ("middle", "old")),)),
-            "Is your age one of these 2: middle, old? "
-            "With probability 1/4 your device reports the opposite.",
+            f"Is your answer one of these 2?\n• age – middle or old\n{OPPOSITE}",
         ),
         (
             asking((Term("a", (1, 2)), TALL), (TALL,), answer=Unary(4, 3 << 62, 1 << 62)),
-            "2 questions at once. (1) Is exactly one of these true for you: a is one of 1, 2; tall? "
-            "(2) Is it true for you: tall? Your device answers yes or no to each of the 4 "
-            "combinations: yes to the true one with probability 3/4, yes to any other with "
-            "probability 1/4.",
+            "2 questions at once:\n"
+            "1. Is exactly one of these two true for you?\n   • a – 1 or 2\n   • tall – yes\n"
+            "2. Is this your answer?\n   • tall – yes\n"
+            "For each of the 4 possible answers your device reports yes or no: yes for the true one "
+            "with probability 3/4, yes for any other with probability 1/4.",
         ),
         (
             Question("", 0, Cell((Term("a", tuple(range(9000))),)), Subset(9000, 3, 1 << 63)),
-            "Which of the 9,000 values of a is yours? Your device reports 3 of the 9,000 "
-            "possible answers; the true one is among them with probability 1/2.",
+            "Which of these 9,000 is your answer?\n• a – 0, 1, 2, 3 or 8,996 more\n"
+            "Your device reports 3 of the 9,000 possible answers; the true one is among them with "
+            "probability 1/2.",
         ),
         (
             Question("", 0, Cell((SEX,)), RR),
-            "Which of the 2 values of sex is yours? "
-            "With probability 1/4 your device reports the opposite.",
+            f"Which of these 2 is your answer?\n• sex – f or m\n{OPPOSITE}",
         ),
         (
             Question("", 0, Cell((SEX, AGE)), Subset(6, 1, 1 << 63)),
-            "Which of the 6 combinations of sex and age is yours? With probability 1/2 your device "
-            "reports the true one, otherwise one of the other 5 at random.",
-        ),
-        (
-            Question("", 0, Cell((AGE,)), Unary(3, 3 << 62, 1 << 62)),
-            "Which of the 3 values of age is yours? Your device answers yes or no to each of the 3: "
-            "yes to the true one with probability 3/4, yes to any other with probability 1/4.",
+            "Which of these 6 combinations is yours?\n"
+            "• sex – f or m\n• age – young, middle or old\n"
+            "Your device reports the true answer with probability 1/2, otherwise one of the other 5 "
+            "at random.",
         ),
         (
             asking((TALL,), (RICH,), answer=Bitwise(2, 2**64 // 10 * 9)),
-            "For each of these 2: tall and rich: is it true for you? "
-            "Each answer is reported as its opposite with probability 1/10.",
+            "For each of these 2: is it true for you, yes or no?\n• tall – yes\n• rich – yes\n"
+            "Your device reports the opposite of each answer with probability 1/10.",
         ),
         (
             asking((TALL,), (TALL, RICH), answer=Subset(4, 2, 3 << 62)),
-            "2 questions at once. Is it true for you: tall? "
-            "Is exactly one of tall and rich true for you? "
-            "Your device reports 2 of the 4 combinations of yes and no; "
-            "the true one is among them with probability 3/4.",
+            "2 questions at once:\n1. Is this your answer?\n   • tall – yes\n"
+            "2. Is exactly one of these two true for you?\n   • tall – yes\n   • rich – yes\n"
+            "Your device reports 2 of the 4 possible answers; the true one is among them with "
+            "probability 3/4.",
         ),
     ],
 )
 def test_a_question_speaks_plain_english(question: Question, english: str) -> None:
     assert question.english() == english
+    assert (question.english(full=True) == english) is (" more" not in english)
+    assert question.english(full=True) == question.words("en")
 
 
 def test_a_question_about_many_attributes_stays_readable() -> None:
     survey = Survey(Schema.binary(*(f"a{i}" for i in range(40))), 2, 1.1, "InpEM")
-    assert "a7 and 32 more: is it true for you?" in survey.question(0).english()
+    assert "\n• a7 – yes\n• … – 32 more\n" in survey.question(0).english()
+    assert "\n• a39 – yes\n" in survey.question(0).english(full=True)
 
 
 SCHOOL = ("Preschool", "HS-grad", "Some", "Assoc", "Bachelors", "Masters", "Doctorate", "Prof",
@@ -160,94 +152,28 @@ SCHOOL = ("Preschool", "HS-grad", "Some", "Assoc", "Bachelors", "Masters", "Doct
 
 
 @pytest.mark.parametrize(
-    ("bits", "english"),
+    ("term", "says"),
     [
-        (
-            [[Term("school", SCHOOL[:8])]],
-            "Is your school one of these 8: "
-            "Preschool, HS-grad, Some, Assoc, Bachelors, Masters, Doctorate, Prof?",
-        ),
-        (
-            [[Term("school", SCHOOL)]],
-            "Is your school one of these 10: Preschool, HS-grad, Some, Assoc and 6 more?",
-        ),
-        (
-            [[Term("school", SCHOOL), Term("income", ("high",))]],
-            "Is exactly one of these true for you: "
-            "school is one of Preschool, HS-grad and 8 more; income is high?",
-        ),
-        (
-            [[AGE, Term("sex", ("m",)), TALL]],
-            "Is an odd number of these true for you: "
-            "age is one of young, middle, old; sex is m; tall?",
-        ),
-        (
-            [[Term("school", SCHOOL)], [Term("sex", ("m",))], [TALL]],
-            "For each of these 3: (1) school is one of Preschool, HS-grad and 8 more; (2) sex is m; "
-            "(3) tall: is it true for you?",
-        ),
-        (
-            [[Term("school", SCHOOL)], [TALL, AGE]],
-            "2 questions at once. (1) Is your school one of these 10: Preschool, HS-grad and 8 more? "
-            "(2) Is exactly one of these true for you: tall; age is one of young, middle, old?",
-        ),
-        ([[Term("tall", (False,))]], "Is it true for you: tall is false?"),
-        (
-            [[Term("tall", (True, "not said"))]],
-            "Is it true for you: tall is one of true, not said?",
-        ),
-        ([[Term("age", ("20 to 30",))]], "Is it true for you: age is 20 to 30?"),
-        (
-            [[Term("age", ("below 18", "65 or more", "missing"))]],
-            "Is your age one of these 3: below 18, 65 or more, missing?",
-        ),
-        ([[Term("rooms", (-1, 0, 12000))]], "Is your rooms one of these 3: -1, 0, 12000?"),
-        ([[Term("work", ("?",))]], 'Is it true for you: work is "?"?'),
-        (
-            [[Term("work", ("", " ", " x", "a, b", "b; c is d"))]],
-            'Is your work one of these 5: "", " ", " x", "a, b", "b; c is d"?',
-        ),
-        (
-            [[Term("work", ("a\n", "a\u202eb", 'say "no"', "c\\d", "Masters and 6 more"))]],
-            r'Is your work one of these 5: "a\u{a}", "a\u{202e}b", "say \"no\"", c\d, '
-            '"Masters and 6 more"?',
-        ),
-        ([[Term("a; b", ("x",))], [TALL]],
-         'For each of these 2: (1) "a; b" is x; (2) tall: is it true for you?'),
-        ([[Term(" ", (True,))]], 'Is it true for you: " "?'),
-        ([[Term("خانه\u200cها", (True,))]], "Is it true for you: خانه\u200cها?"),
+        (Term("school", SCHOOL[:8]),
+         "school – Preschool, HS-grad, Some, Assoc, Bachelors, Masters, Doctorate or Prof"),
+        (Term("school", SCHOOL), "school – Preschool, HS-grad, Some, Assoc or 6 more"),
+        (Term("tall", (False,)), "tall – no"),
+        (Term("tall", (True, "not said")), "tall – yes or not said"),
+        (Term("age", ("20 to 30",)), "age – 20 to 30"),
+        (Term("age", ("below 18", "65 or more", "?")), "age – “below 18”, “65 or more” or “?”"),
+        (Term("age", ("65 or more",)), "age – “65 or more”"),
+        (Term("rooms", (-1, 0, 12000)), "rooms – -1, 0 or 12000"),
+        (Term("work", ("", " ", " x", "a, b")), 'work – "", " ", " x" or “a, b”'),
+        (Term("work", ("a\n", "a\u202eb", 'say "no"', "c\\d")),
+         r'work – "a\u{a}", "a\u{202e}b", "say \"no\"" or “c\d”'),
+        (Term("work", ('say "no"',)), 'work – say "no"'),
+        (Term("work", ('"no"',)), r'work – "\"no\""'),
+        (Term(" ", (True,)), '" " – yes'),
+        (Term("خانه\u200cها", (True,)), "\u2068خانه\u200cها\u2069 – yes"),
     ],
 )  # fmt: skip
-def test_a_question_about_several_values_speaks_plain_english(
-    bits: list[list[Term]], english: str
-) -> None:
-    asks = Parities(tuple(map(tuple, bits)))
-    assert asks.english() == english
-    if "6 more" not in english and "8 more" not in english:
-        assert asks.english(full=True) == english
-
-
-def test_the_full_english_of_a_question_lists_everything() -> None:
-    names = [f"a{i}" for i in range(40)]
-    asks = Parities(tuple((Term(name, (True,)),) for name in names))
-    assert f"{', '.join(names[:-1])} and a39: is it true" in asks.english(full=True)
-    asks = Parities((tuple(Term(name, (1, 2)) for name in names),))
-    assert asks.english().endswith("; a7 is one of 1, 2; and 32 more?")
-    assert asks.english(full=True).count("is one of 1, 2") == 40
-    asks = Parities(tuple((Term(name, (1,)),) for name in names))
-    assert asks.english().endswith("; (8) a7 is 1; and 32 more: is it true for you?")
-    assert "; (40) a39 is 1: is it true" in asks.english(full=True)
-    assert Cell((AGE,)).english(full=True) == (
-        "Which of the 3 values of age is yours: young, middle, old?"
-    )
-    assert Cell((SEX, Term("tall", (False, True)))).english(full=True) == (
-        "Which of the 4 combinations of sex (f, m) and tall (false, true) is yours?"
-    )
-    question = asking((Term("school", SCHOOL),))
-    assert question.english(full=True) == (
-        f"Is your school one of these 10: {', '.join(SCHOOL)}? "
-        "With probability 1/4 your device reports the opposite."
-    )
+def test_what_a_question_is_about_is_said_to_the_letter(term: Term, says: str) -> None:
+    assert asking((term,)).english().splitlines()[1] == f"• {says}"
 
 
 # Strictness

@@ -123,7 +123,7 @@ def test_a_report_says_what_was_done(tmp_path: Path) -> None:
     for said in (
         "How 4 attributes occur together among 2,000 people",
         "a 50 % suspicion about a person becomes at most 75.1 % (ε = 1.1)",
-        "With probability",
+        "reports the opposite with probability",
         "SIMULATED. No device took part",
         "Before anybody was asked",
         "Its strongest links: milk and tea",

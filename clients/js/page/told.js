@@ -1,7 +1,7 @@
 /** A question, its possible answers, and what was reported, as nodes. */
 
 import { make } from "../../../src/deniable/server/pages/dom.js";
-import { answerWords, compose, within } from "../src/words.js";
+import { answerWords, compose } from "../src/words.js";
 import { language, nodesOf, say } from "./speech.js";
 
 const MOST_LISTED = 12; // answers that are seen at once
@@ -18,19 +18,8 @@ const nodes = ({ lead, items = [], questions = [], odds }) => [
 /** A question in words. */
 export const questionNodes = (question, spoken) => nodes(compose(question, language, spoken));
 
-const answer = (question, spoken) => (symbol) => nodesOf(answerWords(question, BigInt(symbol), language, spoken));
-
-/** An answer as what it says of each line of the question, which stands above. */
-const briefly = (question, spoken, symbol) => {
-  const { cell } = question.asks;
-  if (!cell) return answer(question, spoken)(symbol);
-  const sizes = cell.map(({ values }) => values.length);
-  const labels = cell.map(({ attribute, values }, place) => {
-    const before = sizes.slice(0, place).reduce((a, b) => a * b, 1);
-    return within(spoken.get(attribute).label(values[Math.floor(symbol / before) % sizes[place]]), language);
-  });
-  return nodesOf(language.listing(labels));
-};
+/** An answer in words, or as briefly as where the question stands above. */
+const answer = (question, spoken, isBrief) => (symbol) => nodesOf(answerWords(question, BigInt(symbol), language, spoken, isBrief));
 
 /** A lead and a list, which is folded if it is long. */
 const listed = (lead, rows, name) => {
@@ -42,7 +31,7 @@ const listed = (lead, rows, name) => {
 export const possibleNodes = (question, spoken, { symbols }) => {
   if (symbols > MOST) return [make("p", {}, say("possible.many"))];
   const n = Number(symbols);
-  const rows = Array.from({ length: n }, (_, symbol) => briefly(question, spoken, symbol));
+  const rows = [...Array(n).keys()].map(answer(question, spoken, true));
   return [listed(n === 2 ? say("possible.two") : say("possible", { n }), rows, "answers")].flat();
 };
 

@@ -2,7 +2,6 @@
 
 import { canonical, digest } from "./canonical.js";
 import { collectorAt } from "./collector.js";
-import { explain } from "./english.js";
 import { whole } from "./exact.js";
 import { fits } from "./forms.js";
 import { labelling } from "./labels.js";
@@ -166,7 +165,6 @@ export function Client({
     texts,
     check,
     question,
-    explain,
 
     /** What the ledger holds of the answer if it was this client that drew it: only its visit may show it. */
     receipt: () => update((entry) => (drawn && mark(entry) === drawn ? entry : undefined)),

@@ -24,8 +24,8 @@ export const wordsIn = (texts, tag) => {
   /** What `pick` finds among the words: `{ text, tag }`, the tag only where it is of the default language. */
   return (pick) => {
     const text = pick(own);
-    const spare = pick(reserve);
-    return text != null ? { text } : spare != null ? { text: spare, tag: other } : undefined;
+    const either = text ?? pick(reserve);
+    return either == null ? undefined : { text: either, tag: text == null ? other : undefined, prose: true };
   };
 };
 
@@ -60,11 +60,24 @@ const absence = (missing, language) => ({
   text: typeof missing === "string" ? missing : `${language.say("absent")} (${missing})`,
 });
 
-/** A text of the survey's as parts of what a language says, perhaps within a message such as a quote. */
-export const within = ({ text, tag }, language, message) => {
-  const own = language.isolate(legible(text.split(/\s+/).filter(Boolean).join(" ") || text));
-  const parts = message ? language.parts(message, { text: own }) : [own];
+/** How an attribute is spoken of: as it is declared, if nothing else is said of it. */
+const wordingOf = (name, language, spoken) => spoken.get(name) ?? { text: { text: name }, label: (value) => declared(value, language) };
+
+/**
+ * A text of the survey's as parts of what a language says, perhaps within a message such as a quote. What nobody wrote as
+ * `prose` is said to the letter.
+ */
+export const within = ({ text, tag, prose }, language, message) => {
+  const shown = prose ? legible(text.trim().replace(/\s+/g, " ")) : legible(text, message ? /^$|["“”„«»]/ : /^$|^"/);
+  const own = language.isolate(shown);
+  const parts = message && (prose || shown === text) ? language.parts(message, { text: own }) : [own];
   return tag ? [{ parts, tag }] : parts;
+};
+
+/** Whether one would not see in a list where a label ends. */
+const areMixed = (labels, language) => {
+  const joint = RegExp(`(^|\\s)${textOf(language.listing(["", ""], "disjunction")).trim()}(\\s|$)`);
+  return labels.some(({ text }) => joint.test(text) || (labels[1] && MIXED.test(text)));
 };
 
 /** A probability out of 2^64, as after *with probability*: a simple fraction where it is one, else three digits and percent. */
@@ -100,8 +113,6 @@ const oddsText = ({ way, M, w, t, t0 }, language) => {
 
 /** A question in words: `lead`, `items` of [name, says] in parts, or `questions` of these two, and `odds`. */
 export const compose = ({ asks, answer }, language, spoken = new Map()) => {
-  const wording = (name) => spoken.get(name) ?? { text: { text: name }, label: (value) => declared(value, language) };
-
   const point = (value) => (typeof value === "string" ? language.day(value) : language.number(value));
   const range = ({ above, to, or, unit }, own) => {
     const ends = [[point(above)], ...(to === undefined ? [] : [[point(to)]])];
@@ -115,11 +126,11 @@ export const compose = ({ asks, answer }, language, spoken = new Map()) => {
   };
 
   const item = (term) => {
-    const own = wording(term.attribute);
+    const own = wordingOf(term.attribute, language, spoken);
     if (!term.values) return [within(own.text, language), range(term, own)];
     const labels = term.values.map(own.label);
-    const isMixed = labels[1] && labels.some(({ text }) => MIXED.test(text));
-    return [within(own.text, language), language.listing(labels.map((label) => within(label, language, isMixed && "quote")), "disjunction")];
+    const message = areMixed(labels, language) && "quote";
+    return [within(own.text, language), language.listing(labels.map((label) => within(label, language, message)), "disjunction")];
   };
 
   const parity = (bit) => {
@@ -141,15 +152,16 @@ export const compose = ({ asks, answer }, language, spoken = new Map()) => {
   return { lead: language.say("several", { n }), questions: parities.map(parity), odds };
 };
 
-/** What a possible answer says, as parts: the answer to each part of the question. */
-export const answerWords = ({ asks }, symbol, language, spoken) => {
+/** What a possible answer says, as parts: the answer to each part of the question, which it names unless it is brief. */
+export const answerWords = ({ asks }, symbol, language, spoken, isBrief) => {
   const sizes = sizesOf(asks);
   const parts = partsOf(asks).map(({ attribute, values }, index) => {
     const digit = Number(symbol % big(sizes[index]));
     symbol /= big(sizes[index]);
     if (!asks.cell) return [language.say(digit ? "yes" : "no")];
-    const own = spoken.get(attribute);
-    return language.parts("item", { name: within(own.text, language), says: within(own.label(values[digit]), language) });
+    const own = wordingOf(attribute, language, spoken);
+    const says = within(own.label(values[digit]), language);
+    return isBrief ? says : language.parts("item", { name: within(own.text, language), says });
   });
   return language.listing(parts);
 };

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
+import { explain } from "../src/explain.js";
 import { languageOf, textOf } from "../src/language.js";
 import { fill } from "../src/messages.js";
 import { compose, linesOf, wordings } from "../src/words.js";
@@ -40,6 +41,19 @@ test("questions are said alike, in the words of a survey and without any", () =>
       }
     }
   }
+});
+
+test("a question is explained in English, and in another language", () => {
+  const { questions } = surveys.at(-1);
+  assert.ok(questions.length > 40);
+  for (const { question, words } of questions) {
+    assert.equal(explain(question).text, words.en);
+    assert.equal(explain(question, undefined, own.get("de")).text, words.de);
+  }
+  const { question } = questions.find(({ question: { asks } }) => asks.cell?.[1]);
+  const { answers, reported } = explain(question, { value: "3" });
+  assert.equal(answers[3], "sm,okes – yes and mixed – 7");
+  assert.deepEqual(reported, [answers[3]]);
 });
 
 test("what a catalogue lacks is said in English, and marked", () => {

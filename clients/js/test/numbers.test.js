@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { declaredValue } from "../src/attribute.js";
-import { explain } from "../src/english.js";
+import { explain } from "../src/explain.js";
 import { listsOf } from "../src/lists.js";
 import { orderOf, sizeOf } from "../src/order.js";
 import { reply, symbolOf } from "../src/question.js";
@@ -358,35 +358,38 @@ test("a question is the survey's own to the letter, and is answered", () => {
 });
 
 const said = (...bits) => explain({ asks: { parities: bits }, answer: bits[1] ? { ...FOURTH, symbols: 2 ** bits.length } : HALF }).text;
-const OPPOSITE = "With probability 1/4 your device reports the opposite.";
-const OTHERS = "With probability 1/2 your device reports the true answers, otherwise one of the other 3 combinations of yes and no at random.";
+const OPPOSITE = "Your device reports the opposite with probability 1/4.";
+const OTHERS = "Your device reports the true answer with probability 1/2, otherwise one of the other 3 at random.";
+const WITHIN = "Is your answer within this?";
 
 test("ranges are said in plain English", () => {
   const income = { attribute: "income", unit: "EUR" };
   for (const [term, text] of [
-    [{ attribute: "age", above: 41 }, "Is your age above 41?"],
-    [{ attribute: "age", above: 20, to: 62 }, "Is your age above 20 and up to 62?"],
-    [{ ...income, above: 41000 }, "Is your income above 41,000 EUR?"],
-    [{ ...income, above: 41000, or: "unknown" }, "Is your income above 41,000 EUR, or unknown?"],
-    [{ ...income, above: 20000, to: 60000 }, "Is your income above 20,000 and up to 60,000 EUR?"],
-    [{ attribute: "a, b", above: -0.125, or: "x?" }, 'Is your "a, b" above -0.125, or "x?"?'],
-    [{ attribute: "t", above: -1234.5, to: 1e-15 }, "Is your t above -1,234.5 and up to 0.000000000000001?"],
-    [{ attribute: "t", above: 0, or: 0 }, "Is your t above 0, or 0?"],
-    [{ attribute: "born", above: "1984-05-01", to: "2001-12-31" }, "Is your born above 1984-05-01 and up to 2001-12-31?"],
-  ]) assert.equal(said([term]), `${text} ${OPPOSITE}`);
+    [{ attribute: "age", above: 41 }, "age – above 41"],
+    [{ attribute: "age", above: 20, to: 62 }, "age – above 20 and up to 62"],
+    [{ ...income, above: 41000 }, "income – above 41,000\u00a0EUR"],
+    [{ ...income, above: 41000, or: "unknown" }, "income – above 41,000\u00a0EUR, or “unknown”"],
+    [{ ...income, above: 20000, to: 60000 }, "income – above 20,000 and up to 60,000\u00a0EUR"],
+    [{ attribute: "a, b", above: -0.125, or: "x?" }, "a, b – above -0.125, or “x?”"],
+    [{ attribute: "t", above: -1234.5, to: 1e-15 }, "t – above -1,234.5 and up to 0.000000000000001"],
+    [{ attribute: "t", above: 0, or: 0 }, "t – above 0, or “no answer (0)”"],
+    [{ attribute: "born", above: "1984-05-01", to: "2001-12-31" }, "born – after 1 May 1984 and up to 31 December 2001"],
+  ]) assert.equal(said([term]), `${WITHIN}\n• ${text}\n${OPPOSITE}`);
 });
 
 test("facts about ranges stand beside others", () => {
   const income = { attribute: "income", above: 20000, to: 60000, unit: "EUR" };
   const smoker = { attribute: "smoker", values: [true] };
-  assert.equal(said([income, smoker]), `Is exactly one of these true for you: income is above 20,000 and up to 60,000 EUR; smoker? ${OPPOSITE}`);
+  const [earns, smokes] = ["• income – above 20,000 and up to 60,000\u00a0EUR", "• smoker – yes"];
+  const pair = "Is exactly one of these two true for you?";
+  assert.equal(said([income, smoker]), [pair, earns, smokes, OPPOSITE].join("\n"));
   assert.equal(
     said([income], [{ attribute: "age", above: 41, or: "none" }]),
-    `For each of these 2: (1) income is above 20,000 and up to 60,000 EUR; (2) age is above 41, or none: is it true for you? ${OTHERS}`,
+    ["For each of these 2: is it true for you, yes or no?", earns, "• age – above 41, or “none”", OTHERS].join("\n"),
   );
   assert.equal(
     said([income, smoker], [{ attribute: "age", above: 41 }]),
-    `2 questions at once. (1) Is exactly one of these true for you: income is above 20,000 and up to 60,000 EUR; smoker? (2) Is your age above 41? ${OTHERS}`,
+    ["2 questions at once:", `1. ${pair}`, `   ${earns}`, `   ${smokes}`, `2. ${WITHIN}`, "   • age – above 41", OTHERS].join("\n"),
   );
   assert.deepEqual(explain({ asks: { parities: [[income]] }, answer: HALF }, { value: "1" }).reported, ["yes"]);
 });
@@ -403,7 +406,7 @@ test("numbers have the fewest decimals that are exact", () => {
     const whole = Math.floor((Math.random() - 0.5) * 2 ** (1 + (i % 53)));
     const x = whole / +`1e${d}`;
     if (Object.is(x, -0)) continue;
-    assert.equal(said([{ attribute: "a", above: x }]), `Is your a above ${fewest(x)}? ${OPPOSITE}`);
+    assert.equal(said([{ attribute: "a", above: x }]), `${WITHIN}\n• a – above ${fewest(x)}\n${OPPOSITE}`);
   }
 });
 

@@ -1,6 +1,8 @@
 // Checked by TypeScript, never run: the types tell what the client does.
 import { Client, Refused, browserLedger } from "deniable";
-import type { Entry, Explanation, Ledger, Question, Report } from "deniable";
+import type { Entry, Ledger, Question, Report } from "deniable";
+import { explain } from "deniable/explain";
+import type { Explanation } from "deniable/explain";
 import { fileLedger } from "deniable/file";
 import { surveyLog } from "deniable/log";
 import { memoryLedger } from "deniable/memory";
@@ -15,7 +17,7 @@ const record = { Comedy: true, rooms: 3, income: 41_000.5, born: "1984-05-01", c
 const question: Question = await client.question(record);
 const period: [string, string] | undefined = await client.period();
 const report: Report = await client.answer(record, { region: "north" });
-const said: Explanation = client.explain(question, report);
+const said: Explanation = explain(question, report);
 const kept: Entry | undefined = await client.entry();
 const sent: Report = await client.submit();
 const slot: string = report.value ?? report.packed;

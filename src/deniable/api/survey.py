@@ -4,7 +4,10 @@
 >>> schema = Schema.binary("Comedy", "Crime")
 >>> survey = Survey(schema, order=2, epsilon=1.0986122886681098, mechanism="InpHT")
 >>> print(survey.question(2).english())
-Is exactly one of Comedy and Crime true for you? With probability 1/4 your device reports the opposite.
+Is exactly one of these two true for you?
+• Comedy – yes
+• Crime – yes
+Your device reports the opposite with probability 1/4.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def _head(console: Console, text: str) -> None:
 def _show_device(console: Console, journey: Demo) -> None:
     question = journey.question
     truth, report = _words(question, journey.truth), _report(question, journey.value)
-    console.print(f"It is asked a random question:  [bold]{escape(question.english())}[/bold]")
+    console.print(f"It is asked a random question:\n[bold]{escape(question.english())}[/bold]")
     console.print(
         f"This time, for somebody made up:  the truth is [bold]{truth}[/bold]; "
         f"the device reports [bold]{report}[/bold]."

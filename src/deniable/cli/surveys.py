@@ -250,7 +250,7 @@ def explain(
 
 
 def _show_question(survey: Survey, question: Question, words: dict[str, str], full: bool) -> None:
-    console, schema = stdout(), survey.schema
+    console = stdout()
     console.print(
         f"Survey [bold]{survey.id[:16]}[/bold], question {question.slot} "
         f"(of 0 to {survey.slots - 1:,})\n"
@@ -258,14 +258,12 @@ def _show_question(survey: Survey, question: Question, words: dict[str, str], fu
     text = question.english(full=full)
     console.print(Padding(f"[bold]{escape(text)}[/bold]", (0, 0, 1, 2), expand=False))
     show_wordings(words)
-    attributes = (schema.attributes[schema.index(name)] for name in question.attributes)
-    is_plain = " more" not in text and all(each.values == (False, True) for each in attributes)
-    if text != question.english(full=True) and not is_plain:
+    if text != question.english(full=True):
         console.print("--full lists the values that are left out here.\n")
     scope = (
         "It concerns your whole record."
         if survey.whole_record
-        else f"It concerns {len(question.attributes)} of your {len(schema)} attributes."
+        else f"It concerns {len(question.attributes)} of your {len(survey.schema)} attributes."
     )
     labels = survey.labels.english()
     console.print(

@@ -45,7 +45,7 @@ class Reserve:
             text = each.get(name)
             text = text[index] if index is not None and text is not None else text
             if text is not None:
-                return Said(text, tag)
+                return Said(text, tag, is_prose=True)
         return None
 
 

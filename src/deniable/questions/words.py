@@ -26,17 +26,29 @@ if TYPE_CHECKING:
 _MIXED = re.compile('[,;?"“”„«»،؛]')
 """Signs by which one would not see where a label ends among others."""
 
+_MOST = 8
+"""How many things a list has at most where it may be cut; of more labels, half as many are said."""
+
 
 @dataclass(frozen=True)
 class Said:
-    """A text of the survey's; ``tag`` is its language where that is not the one that is spoken."""
+    """A text of the survey's; ``tag`` is its language where that is not the one that is spoken.
+
+    ``is_prose`` tells that somebody wrote it to be read; otherwise it is said to the letter.
+    """
 
     text: str
     tag: str | None = None
+    is_prose: bool = False
 
     def within(self, language: Language, message: str | None = None) -> str:
         """Return it as a part of what a language says, perhaps within a message such as a quote."""
-        text = language.isolate(legible(" ".join(self.text.split())))
+        if self.is_prose:
+            text = legible(" ".join(self.text.split()))
+        else:
+            text = legible(self.text, '^"' if message is None else '["“”„«»]')
+            message = message if text == self.text else None  # it stands in quotes already
+        text = language.isolate(text)
         text = text if message is None else language.say(message, text=text)
         return text if self.tag is None else language.foreign(text, self.tag)
 
@@ -72,10 +84,19 @@ class Words:
         return [*lines, self.odds] if self.odds else lines
 
 
-def compose(question: Question, language: Language, wordings: Mapping[str, Wording]) -> Words:
-    """Return a question in the words of a language; an attribute without a wording is named."""
+def compose(
+    question: Question,
+    language: Language,
+    wordings: Mapping[str, Wording],
+    *,
+    full: bool = True,
+) -> Words:
+    """Return a question in the words of a language; an attribute without a wording is named.
+
+    Unless it is ``full``, long lists are cut, and say how much they leave out.
+    """
     asks = question.asks
-    speech = _Speech(language, wordings)
+    speech = _Speech(language, wordings, full)
     odds = _odds(question, language)
     bits = getattr(asks, "bits", None)
     if bits is None:
@@ -83,7 +104,7 @@ def compose(question: Question, language: Language, wordings: Mapping[str, Wordi
     if len(bits) == 1:
         return speech.parity(bits[0], odds)
     if all(len(bit) == 1 for bit in bits):
-        items = tuple(speech.item(bit[0]) for bit in bits)
+        items = speech.items([bit[0] for bit in bits])
         return Words(language.say("each", n=len(bits)), items, odds=odds)
     parts = tuple(map(speech.parity, bits))
     return Words(language.say("several", n=len(bits)), parts=parts, odds=odds)
@@ -93,10 +114,11 @@ def compose(question: Question, language: Language, wordings: Mapping[str, Wordi
 class _Speech:
     language: Language
     wordings: Mapping[str, Wording]
+    full: bool
 
     def parity(self, bit: Sequence[Term | Range], odds: str = "") -> Words:
         """Return one bit as a question."""
-        items = tuple(map(self.item, bit))
+        items = self.items(bit)
         if len(bit) == 1:
             term = bit[0]
             count = None if isinstance(term, Range) else len(term.values)
@@ -111,21 +133,36 @@ class _Speech:
     def cell(self, asks: Cell, odds: str) -> Words:
         """Return what asks for the joint value of some attributes."""
         lead = "cell" if len(asks.terms) > 1 else "cell.one"
-        items = tuple(map(self.item, asks.terms))
-        return Words(self.language.say(lead, n=asks.symbols), items, odds=odds)
+        return Words(self.language.say(lead, n=asks.symbols), self.items(asks.terms), odds=odds)
 
-    def item(self, term: Term | Range) -> tuple[str, str]:
-        """Return what a term is about, and what it may be."""
+    def items(self, terms: Sequence[Term | Range]) -> tuple[tuple[str, str], ...]:
+        """Return what terms are about, each with what it may be."""
+        if self.full or len(terms) <= _MOST:
+            return tuple(map(self._item, terms))
+        more = self.language.say("more", n=len(terms) - _MOST)
+        return (*map(self._item, terms[:_MOST]), ("…", more))
+
+    def _item(self, term: Term | Range) -> tuple[str, str]:
         wording = self.wordings.get(term.attribute) or Wording(Said(term.attribute))
         return wording.text.within(self.language), self._says(term, wording)
 
     def _says(self, term: Term | Range, wording: Wording) -> str:
         if isinstance(term, Range):
             return self._range(term, wording)
-        labels = [self._label(value, wording) for value in term.values]
-        is_mixed = len(labels) > 1 and any(_MIXED.search(label.text) for label in labels)
-        texts = [label.within(self.language, "quote" if is_mixed else None) for label in labels]
+        is_cut = not self.full and len(term.values) > _MOST
+        values = term.values[: _MOST // 2] if is_cut else term.values
+        labels = [self._label(value, wording) for value in values]
+        message = "quote" if self._is_mixed(labels) else None
+        texts = [label.within(self.language, message) for label in labels]
+        if is_cut:
+            texts.append(self.language.say("more", n=len(term.values) - len(values)))
         return self.language.listing(texts, "or")
+
+    def _is_mixed(self, labels: Sequence[Said]) -> bool:
+        """Return whether one would not see in a list where a label ends."""
+        joint = re.compile(rf"(^|\s){self.language.listing(['', ''], 'or').strip()}(\s|$)")
+        signs = _MIXED if len(labels) > 1 else joint
+        return any(signs.search(label.text) or joint.search(label.text) for label in labels)
 
     def _label(self, value: Value, wording: Wording) -> Said:
         label = wording.labels.get(kind(value))

@@ -138,13 +138,14 @@ class FrozenSurvey:
         )
 
     def _repr_html_(self) -> str:
+        example = self.question(self.slots - 1).english().replace("\n", " ")
         facts = (
             ("id", self.id[:16] + "…"),
             ("attributes", ", ".join(self.schema.names)),
             ("tables of up to", f"{self.order} attributes"),
             ("ε of a report", f"{self.epsilon:g}"),
             ("mechanism", self.mechanism),
-            ("questions", f"{self.slots:,}, such as: {self.question(self.slots - 1).english()}"),
+            ("questions", f"{self.slots:,}, such as: {example}"),
         )
         from deniable.formats.markup import table_markup
 
