@@ -31,6 +31,9 @@ PACKAGE = ROOT / "clients" / "js"
 PAGES = ROOT / "src" / "deniable" / "server" / "pages"
 BUILT = "deniable.min.js"
 BUILT_WORDS = "explain.min.js"
+PIECES = ("a", "or", "Or", " or ", ",", "?", '"', "“", "»", "\\", " ", "\n", "\u00a0", "\u202e",
+          "\u200b", "\x1c", "\x85", "\ufeff", " – ", "é", "ش", "😀\ufe0f", "{n}", "2")  # fmt: skip
+"""What names and values may be made of."""
 BUILT_PAGE = ("participant.min.js", "participant.min.css")
 NAMES = (*MECHANISMS, "InpHTBits")
 
@@ -221,10 +224,16 @@ def test_the_example_for_python_runs(
 def test_words_and_limits_agree_on_questions_at_random(node: str) -> None:
     """Thresholds anywhere, near simple fractions, and at the edge of what an epsilon allows."""
     draw = random.Random(7)
-    terms = [Term(name, (True,)) for name in ("a", "b", "c")]
-    asks = Parities(tuple((term,) for term in terms))
+
+    def texts() -> list[str]:
+        pieces = [draw.choices(PIECES, k=draw.randrange(5)) for _ in range(12)]
+        return [*dict.fromkeys(map("".join, pieces), None)]
+
     made = []
     for _ in range(1_500):
+        names = draw.sample(["a", "b", "c", *texts()], 3)
+        terms = [Term(name, tuple(texts()[: draw.randrange(1, 4)])) for name in names]
+        asks = Parities(tuple((term,) for term in terms))
         denominator = draw.randrange(2, 14)
         near = WORD * draw.randrange(1, denominator) // denominator
         off = draw.choice((0, 1, -1, 2**33, -(2**33), 2**35)) * draw.randrange(2)

@@ -76,7 +76,7 @@ export const within = ({ text, tag, prose }, language, message) => {
 
 /** Whether one would not see in a list where a label ends. */
 const areMixed = (labels, language) => {
-  const joint = RegExp(`(^|\\s)${textOf(language.listing(["", ""], "disjunction")).trim()}(\\s|$)`);
+  const joint = RegExp(`(^| )${textOf(language.listing(["", ""], "disjunction")).trim()}( |$)`);
   return labels.some(({ text }) => joint.test(text) || (labels[1] && MIXED.test(text)));
 };
 

@@ -160,7 +160,7 @@ class _Speech:
 
     def _is_mixed(self, labels: Sequence[Said]) -> bool:
         """Return whether one would not see in a list where a label ends."""
-        joint = re.compile(rf"(^|\s){self.language.listing(['', ''], 'or').strip()}(\s|$)")
+        joint = re.compile(rf"(^| ){self.language.listing(['', ''], 'or').strip()}( |\Z)")
         signs = _MIXED if len(labels) > 1 else joint
         return any(signs.search(label.text) or joint.search(label.text) for label in labels)
 
