@@ -185,6 +185,12 @@ def test_what_is_not_asked_is_not_told() -> None:
     assert made.correlations[0].correlation_error is None
 
 
+def test_a_number_that_is_the_same_for_all_of_a_sample_has_no_correlation() -> None:
+    sample = people(2_000, np.random.default_rng(3)).assign(income=30_000)
+    made = plan(SCHEMA, people=50_000, epsilon=1.1, sample=sample)
+    assert made.correlations[0].correlation_error is None
+
+
 # What is read
 
 

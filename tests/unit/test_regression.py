@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -187,6 +188,14 @@ def test_terms_are_tested_with_all_their_contrasts(release):
     assert tests.loc["smoker", "p_value"] == pytest.approx(fit.p_value[-1])
     own, errors = fit.values[1:3], fit.covariance[1:3, 1:3]
     assert tests.loc["region", "statistic"] == pytest.approx(own @ np.linalg.solve(errors, own))
+
+
+def test_tests_of_terms_do_not_depend_on_units(release):
+    fit = release.regress("score ~ region + smoker")
+    unit = np.array([1, 1, 1, 1e-12])  # as where a number is told in euros instead of billions
+    other = replace(fit, values=fit.values * unit, covariance=fit.covariance * np.outer(unit, unit))
+    expected = fit.tests()["statistic"].tolist()
+    assert other.tests()["statistic"].tolist() == pytest.approx(expected, rel=1e-6)
 
 
 def test_an_intercept_alone_is_the_mean(release):

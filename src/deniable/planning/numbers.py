@@ -242,9 +242,9 @@ class NumberErrors:
         x, y = (UnitNumber(own[a], by_step=True) for a in (first, second))
         forms = joint_moments(first, x, second, y)
         covariance = self._covariance((first, second), forms)
-        if not np.isfinite(covariance).all():
-            return inf
         slopes = _slopes(np.array([self._population.mean(form) for form in forms]))
+        if not (np.isfinite(covariance).all() and np.isfinite(slopes).all()):
+            return inf
         return sqrt(max(0.0, float(slopes @ covariance @ slopes)))
 
     def _covariance(self, pair: tuple[int, int], forms: Sequence[Mapping[int, Floats]]) -> Floats:
@@ -293,9 +293,14 @@ def _sums(numbers: Ints, shares: Floats, size: int) -> Floats:
 
 
 def _slopes(values: Floats) -> Floats:
-    """Return how a correlation changes with the means of x, x², y, y², xy and of who has both."""
+    """Return how a correlation changes with the means of x, x², y, y², xy and of who has both.
+
+    Without bounds where a number is the same for everybody, as it may be in a sample.
+    """
     x, xx, y, yy, xy, _ = (values / values[5]).tolist()
     spread_x, spread_y, together = xx - x * x, yy - y * y, xy - x * y
+    if min(spread_x, spread_y) <= 0:
+        return np.full(6, inf)
     scale = sqrt(spread_x * spread_y)
     rho = together / scale
     by_xx, by_yy = -rho / (2 * spread_x), -rho / (2 * spread_y)

@@ -13,6 +13,7 @@ from scipy import special, stats
 from deniable.analysis.regression.kinds import Kind
 from deniable.formats.markup import frame_text, number_text, table_markup
 from deniable.numeric.covariances import standard_errors
+from deniable.numeric.inference import wald
 from deniable.numeric.levels import normal_reach
 from deniable.release.numbers.estimates import Estimates
 from deniable.survey.coefficients import Floats, Ints
@@ -124,8 +125,9 @@ class Regression:
 
     def _statistic(self, at: Ints) -> float:
         """Return Wald's statistic of some coefficients being 0."""
-        values, covariance = self.values[at], self.covariance[np.ix_(at, at)]
-        return float(values @ np.linalg.pinv(covariance, hermitian=True) @ values)
+        unit = np.where(self.standard_error[at] > 0, self.standard_error[at], 1)
+        covariance = self.covariance[np.ix_(at, at)] / np.outer(unit, unit)
+        return float(wald(self.values[at] / unit, covariance)[0])
 
     @property
     def r_squared(self) -> Estimates | None:
