@@ -11,7 +11,18 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import engines, imports, ingest, mixed, models, numbers, peers, speed, tables
+from benchmarks import (
+    associations,
+    engines,
+    imports,
+    ingest,
+    mixed,
+    models,
+    numbers,
+    peers,
+    speed,
+    tables,
+)
 from benchmarks.measure import Section, progress, use_one_core
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -29,6 +40,7 @@ def main() -> None:
         models.designs(),
         tables.section(),
         mixed.section(),
+        associations.section(),
         numbers.section(),
         models.models(),
         peers.pairs(),

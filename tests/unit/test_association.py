@@ -13,12 +13,13 @@ import pytest
 from scipy import stats
 
 from deniable import ReportBatch, Schema, Survey, simulate
-from deniable.analysis import association, dependence
+from deniable.analysis import dependence
 from deniable.analysis.association import COVERED, NOT_COVERED
 from deniable.errors import TableError
 from deniable.release.dependence.effect_size import merge_rare
-from deniable.release.dependence.residuals import Residuals
+from deniable.release.dependence.residuals import Residuals, statistics_of
 from deniable.release.release import ReleasedTables
+from deniable.show.report import page
 
 COLUMNS = [
     *("a", "b", "statistic", "df", "p_value", "q_value"),
@@ -139,6 +140,20 @@ def test_the_covariance_of_residuals_is_that_of_drawn_ones() -> None:
     assert stated == pytest.approx(seen, abs=0.03 * np.abs(seen).max())
 
 
+@pytest.mark.parametrize(("size", "noise"), [(3, 0.01), (10, 0.002), (10, 0.03)])
+def test_tables_of_one_covariance_are_tested_as_others(size: int, noise: float) -> None:
+    """Where margins are small beside the whole, only what is each table's own is looked at."""
+    random, cells = np.random.default_rng(6), size * (size + 1)
+    root = noise / cells * (np.eye(cells) + 0.1 * random.standard_normal((cells, cells)))
+    one, other = random.dirichlet(np.ones(size)), random.dirichlet(np.ones(size + 1))
+    tables = np.outer(one, other) + (random.standard_normal((40, cells)) @ root.T).reshape(
+        -1, size, size + 1
+    )
+    spread = root @ root.T
+    alike = Residuals.of(tables, np.broadcast_to(spread, (len(tables), cells, cells)))
+    np.testing.assert_allclose(statistics_of(tables, spread), alike.statistic, rtol=1e-8)
+
+
 def test_sixty_four_attributes_take_well_under_a_second() -> None:
     release = released(binary(1 << 18, 64))
     began = time.process_time()  # of this process: others may take their time
@@ -209,25 +224,25 @@ def test_a_processed_release_tests_its_unbiased_estimates() -> None:
 def test_what_tree_and_associations_begin_with_is_computed_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sound, levels = dependence.dependence, list[float]()
+    sound, measured = dependence._measured, list[ReleasedTables]()
 
-    def counted(release: ReleasedTables, **options: Any) -> dependence.Dependence:
-        levels.append(options.get("level", 0.95))
-        return sound(release, **options)
+    def counted(release: ReleasedTables, *others: Any) -> dependence.Dependence:
+        measured.append(release)
+        return sound(release, *others)
 
+    monkeypatch.setattr(dependence, "_measured", counted)
     release = simulate(Survey(MIXED, order=2, epsilon=3), mixed(3_000), seed="once")
-    alone = release.with_consistency("joint").associations()
-    for module in (dependence, association):
-        monkeypatch.setattr(module, "dependence", counted)
+    again = simulate(Survey(MIXED, order=2, epsilon=3), mixed(3_000), seed="once")
+    alone = again.with_consistency("joint").associations()
     frame = release.associations()
     edges = release.tree().edges
-    assert levels == [0.95]
     frame.loc[:, "p_value"] = 7.0  # somebody's own frame
     pd.testing.assert_frame_equal(release.associations(), alone)
     pd.testing.assert_frame_equal(release.tree().edges, edges)
     assert release.associations(level=0.5).interval_level[0] < alone.interval_level[0]
-    release.associations(select=0.1)
-    assert levels == [0.95, 0.5, 0.95]
+    release.with_consistency("joint").associations(select=0.1)
+    page(release)
+    assert len(measured) == 2, "once for either release"
 
 
 def test_the_papers_test_takes_estimates_for_counts() -> None:

@@ -337,13 +337,13 @@ def test_progress_moves_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dependence takes as long as all tables do, and nothing moves meanwhile: it comes last."""
     ticks: list[None] = []
     begun: list[int] = []
-    own = report_module.dependence
+    own = report_module.associations
 
     def watched(release: Any) -> Any:
         begun.append(len(ticks))
         return own(release)
 
-    monkeypatch.setattr(report_module, "dependence", watched)
+    monkeypatch.setattr(report_module, "associations", watched)
     page(released("a", "b", "c", "d"), lambda: ticks.append(None))
     assert begun == [10], "once, and after each of ten tables"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from deniable.analysis.dependence import COLUMNS, Dependence, all_pairs, dependence
+from deniable.analysis.dependence import COLUMNS, all_pairs, dependence
 from deniable.decoding.evidence import MOST_COVARIED
 from deniable.errors import TableError
 from deniable.numeric.shares import proportions, ratio
@@ -29,11 +29,7 @@ _UP_TO = "intervals hold on average over the rows with a q-value up to {:g}"
 
 
 def associations(
-    release: ReleasedTables,
-    *,
-    level: float = 0.95,
-    select: float | None = None,
-    pairwise: Dependence | None = None,
+    release: ReleasedTables, *, level: float = 0.95, select: float | None = None
 ) -> pd.DataFrame:
     """Return a test of independence, and the size of the dependence, of each pair of attributes.
 
@@ -54,13 +50,12 @@ def associations(
 
     All this comes from the unbiased estimates, whatever was done to a release's tables afterwards.
     ``attrs`` says what is covered: sampling and privacy noise; not non-response, nor people who lie to
-    their own device. ``pairwise`` is what `dependence` tells at this level and selection, where that is
-    known already.
+    their own device.
     """
     release.needs_covariance("A test of independence")
     if select is not None and not (isinstance(select, int | float) and 0 < select <= 1):
         raise TableError(f"select must be a q-value above 0 and up to 1, got {select!r}.")
-    pairwise = pairwise or dependence(release, level=level, select=select)
+    pairwise = dependence(release, level=level, select=select)
     frame = _pair_names(release, pairwise.pairs).assign(
         **{name: pairwise.columns[name] for name in COLUMNS}, method=pairwise.method
     )

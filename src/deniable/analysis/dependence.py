@@ -8,8 +8,9 @@ drawn, with noise of the exact covariance about an independent table (the parame
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from deniable.release.dependence.information import (
     nearest,
 )
 from deniable.release.dependence.information import margins as possible_margins
-from deniable.release.dependence.residuals import Margins, Residuals
+from deniable.release.dependence.residuals import Margins, Residuals, statistics_of
 from deniable.release.dependence.selection import (
     Effects,
     Prior,
@@ -72,6 +73,21 @@ class Dependence:
     known: Bools
     columns: dict[str, Floats]
     method: NDArray[np.object_]
+    effects: list[tuple[Ints, EffectSize]]
+
+    def sized(self, level: float, select: float | None) -> Dependence:
+        """Return the same with how large the dependence of pairs is, and intervals."""
+        columns = {name: column.copy() for name, column in self.columns.items()}
+        p_value = columns["p_value"]
+        alpha = misses(p_value, columns["statistic"], level, select)
+        is_tested = self.known & np.isfinite(p_value)
+        columns["interval_level"] = np.where(is_tested, 1 - alpha, np.nan)
+        _put_sizes(columns, self.effects, alpha)
+        return replace(self, columns=columns)
+
+
+_RESULTS: WeakKeyDictionary[Evidence, dict[Any, Dependence]] = WeakKeyDictionary()
+"""What was told of estimates, by level and selection; by None, what is the same at all of them."""
 
 
 def dependence(
@@ -80,12 +96,20 @@ def dependence(
     """Return the dependence of every pair, from the estimates before anything is done to them.
 
     Intervals hold on average over the first pairs, the surest first, however many are looked at; or,
-    with ``select``, over those with a q-value up to it.
+    with ``select``, over those with a q-value up to it. Estimates are measured once.
     """
     check_level(level)
+    pairs, evidence = all_pairs(release), release.reading_evidence
+    results = _RESULTS.setdefault(release.evidence, {})
+    if None not in results:
+        results[None] = _measured(release, pairs, evidence)
+    if (level, select) not in results:
+        results[level, select] = results[None].sized(level, select)
+    return results[level, select]
+
+
+def _measured(release: ReleasedTables, pairs: Ints, evidence: Evidence) -> Dependence:
     survey = release.survey
-    pairs = all_pairs(release)
-    evidence = release.reading_evidence
     kinds, sizes_of = survey.kinds, survey.schema.sizes
     if isinstance(evidence, CoefficientEvidence):  # a number has a few values for its moments
         kinds, sizes_of = evidence.kinds, tuple(each.size for each in evidence.lists)
@@ -117,12 +141,8 @@ def dependence(
             method[rows] = np.where(part.drawn, "bootstrap", "wald")
         for name, column in part.columns.items():
             columns[name][rows] = column
-    p_value = columns["p_value"]
-    columns["q_value"] = false_discoveries(p_value)
-    alpha = misses(p_value, columns["statistic"], level, select)
-    columns["interval_level"] = np.where(is_known & np.isfinite(p_value), 1 - alpha, np.nan)
-    _put_sizes(columns, effects, alpha)
-    return Dependence(pairs, is_known, columns, method)
+    columns["q_value"] = false_discoveries(columns["p_value"])
+    return Dependence(pairs, is_known, columns, method, effects)
 
 
 def _put_sizes(
@@ -282,6 +302,8 @@ def _laws(alone: Floats, covariance: Floats, draws: int, random: np.random.Gener
         random.standard_normal((count, draws, size)) * np.sqrt(variances.clip(0, None))[:, None]
     )
     tables = alone[:, None] + (normal @ axes.swapaxes(1, 2)).reshape(count, draws, *alone.shape[1:])
+    if count == 1:
+        return statistics_of(tables[0], covariance[0])[None]
     covariances = np.repeat(covariance, draws, axis=0)
     law = Residuals.of(tables.reshape(-1, *alone.shape[1:]), covariances).statistic
     return law.reshape(count, draws)

@@ -191,19 +191,12 @@ class Tree:
         return json.dumps(form, ensure_ascii=False, allow_nan=False)
 
 
-def tree(
-    release: ReleasedTables,
-    *,
-    significant: bool = False,
-    root: str | None = None,
-    pairwise: Dependence | None = None,
-) -> Tree:
+def tree(release: ReleasedTables, *, significant: bool = False, root: str | None = None) -> Tree:
     """Return the Chow–Liu tree of a release's pairs.
 
     ``significant`` keeps only edges whose pairs significantly depend, with at most one in twenty by
     chance (Benjamini–Hochberg over all pairs): a forest. ``root`` is the attribute that its tree
-    starts at, by default the first; it changes neither edges nor distribution. ``pairwise`` is the
-    dependence of all pairs, where that is known already.
+    starts at, by default the first; it changes neither edges nor distribution.
     """
     survey = release.survey
     schema = survey.schema
@@ -212,7 +205,7 @@ def tree(
         raise TableError("A tree needs tables of two attributes; this survey collected order 1.")
     if not release.evidence.plausible:
         raise TableError(f"There is no tree of such reports. {IMPLAUSIBLE}")
-    pairwise = pairwise or dependence(release)
+    pairwise = dependence(release)
     is_allowed = pairwise.known
     if significant:
         release.needs_covariance("A tree of significant edges")

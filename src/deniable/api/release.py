@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from deniable.api.marginal import Marginal
-from deniable.errors import GroupError, TableError
+from deniable.errors import GroupError
 from deniable.formats.markup import table_markup
 from deniable.release.combined import CombinedTables
 from deniable.release.pooled import PooledTables
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from deniable.analysis.conditional import Conditional
-    from deniable.analysis.dependence import Dependence
     from deniable.analysis.difference import Difference
     from deniable.analysis.tree import Tree
     from deniable.api.numbers import PlottedDistribution, PlottedEstimates
@@ -54,16 +51,7 @@ class Release(ReleasedTables):
         """Return the tree of Chow and Liu over the attributes, or only its significant edges."""
         from deniable.analysis.tree import tree
 
-        return tree(self, significant=significant, root=root, pairwise=self._dependence)
-
-    @cached_property
-    def _dependence(self) -> Dependence | None:
-        """What tree and associations begin with, computed once; None where these say why not."""
-        from deniable.analysis.dependence import dependence
-
-        with suppress(TableError):
-            return dependence(self)
-        return None
+        return tree(self, significant=significant, root=root)
 
     def synthesise(
         self, people: int, *, method: str = "tree", seed: str | None = None
@@ -88,8 +76,7 @@ class Release(ReleasedTables):
         """
         from deniable.analysis.association import associations
 
-        pairwise = self._dependence if (level, select) == (0.95, None) else None
-        return associations(self, level=level, select=select, pairwise=pairwise)
+        return associations(self, level=level, select=select)
 
     # Numbers
 

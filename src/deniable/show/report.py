@@ -19,7 +19,6 @@ import jinja2
 from markupsafe import Markup
 
 from deniable.analysis.association import associations
-from deniable.analysis.dependence import dependence
 from deniable.analysis.regression.fit import Regression
 from deniable.analysis.tree import tree
 from deniable.errors import ChartError, TableError
@@ -179,19 +178,15 @@ def _dependence(release: ReleasedTables) -> tuple[Any, dict[str, Any]]:
     names = release.survey.schema.names
     pairs, sections = None, dict[str, Any](matrix=None)
     try:
-        pairwise = dependence(release)
-    except TableError:  # what asks for it says why there is none
-        pairwise = None
-    try:
         # Of the unbiased estimates, whatever the tables are.
-        pairs = associations(release, pairwise=pairwise)
+        pairs = associations(release)
         sections["associations"] = association_section(pairs)
         sections["matrix"] = matrix_section(pairs, names)
     except TableError as error:
         sections["associations"] = {"absent": str(error)}
     is_wide = pairs is not None and len(names) > MOST_ATTRIBUTES
     try:
-        own = tree(release.unprocessed, significant=is_wide, pairwise=pairwise)
+        own = tree(release.unprocessed, significant=is_wide)
         sections["tree"] = (trees_section if is_wide else tree_section)(own.edges, names)
     except TableError as error:
         sections["tree"] = {"absent": str(error)}

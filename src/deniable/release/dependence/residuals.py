@@ -29,7 +29,14 @@ import numpy as np
 from deniable.numeric.axes import along_axes, contrast_basis
 from deniable.numeric.covariances import both_sides, standard_errors
 from deniable.numeric.inference import quadratic
+from deniable.numeric.positive import positive_part
 from deniable.survey.coefficients import Floats
+
+_FEW = 4
+"""So many degrees of freedom for each of both margins' pay for looking at these alone."""
+
+_TOGETHER = 32
+"""How many tables are looked at together where they have one covariance."""
 
 _MOST_CLIPPED = 1 << 9
 """Beyond so many degrees of freedom the second-order part, which makes V smaller, is left out."""
@@ -143,6 +150,41 @@ class Residuals(NamedTuple):
         """Return the covariance of cells of a covariance of contrasts."""
         back = [contrast_basis(size).T for size in self.residual.shape[1:]]
         return both_sides(covariance, partial(along_axes, matrices=back))
+
+
+def statistics_of(tables: Floats, covariance: Floats) -> Floats:
+    """Return W of tables that all have this covariance.
+
+    With e_w = e_a·p_b' + p_a·e_b' = G·e_z, z being both margins, J·Σ·J' − Q is Cov(e) − Cov(e, e_z)·G' −
+    G·Cov(e_z, e). Only G is a table's own, and it has few columns.
+    """
+    one, other = (contrast_basis(size) for size in tables.shape[1:])
+    df, rank = len(one) * len(other), len(one) + len(other)
+    margins = Margins.of(tables[:1], covariance[None]).contrasts()
+    noise, turn = np.linalg.eigh(margins.products()[1][0])
+    sums = np.kron(one, np.ones(len(other) + 1)), np.kron(np.ones(len(one) + 1), other)
+    parts = np.vstack([turn.T @ np.kron(one, other), *sums])
+    joint = parts @ covariance @ parts.T
+    variances, axes = np.linalg.eigh(joint[df:, df:])
+    if rank * _FEW > df or min(noise[0], variances[0]) < 0:
+        return Residuals.of(tables, np.repeat(covariance[None], len(tables), axis=0)).statistic
+    axes *= np.sqrt(variances)
+    turned, statistics = turn.reshape(len(one), len(other), df), []
+    for start in range(0, len(tables), _TOGETHER):
+        contrasts = tables[start : start + _TOGETHER].reshape(-1, parts.shape[1]) @ parts.T
+        a, b = contrasts[:, df : df + len(one)], contrasts[:, df + len(one) :]
+        of_a, of_b = np.tensordot(b, turned, (1, 1)), np.tensordot(a, turned, (1, 0))
+        off = contrasts[:, :df] + margins.covariance_ab.ravel() @ turn
+        off -= np.einsum("ri,rik->rk", a, of_a)
+        own = np.concatenate((of_a, of_b), axis=1).swapaxes(1, 2)
+        cross, positive = (
+            np.broadcast_to(joint[:df, df:], own.shape),
+            positive_part(own @ axes, noise),
+        )
+        left = np.concatenate((-own, -cross, positive), axis=2)
+        right = np.concatenate((cross, own, positive), axis=2).swapaxes(1, 2)
+        statistics.append(quadratic(off[:, None], joint[:df, :df] + left @ right)[:, 0])
+    return np.concatenate(statistics)
 
 
 def _second_order(contrasts: Margins) -> Floats:
