@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -43,20 +43,29 @@ class TableReports:
     @property
     def weight(self) -> float:
         """Return g, the weight of one report."""
-        return float(1 / self.law.second_moment(self.symbols))
+        return _numbers_of(self.law, self.symbols)[0]
 
     @property
     def jump(self) -> float:
         """Return g/contrast, what one report adds for each cell that it speaks for."""
-        return self.weight / float(self.law.contrast)
+        weight, contrast, _, _ = _numbers_of(self.law, self.symbols)
+        return weight / contrast
 
     @property
     def moments(self) -> Floats:
         """Return Σg, Σg²·a·M, Σg²κ and Σg² over the reports."""
-        law, g = self.law, self.weight
-        noise = float(self.symbols * (law.other - law.two_others) / law.contrast**2)
+        g, _, noise, cross = _numbers_of(self.law, self.symbols)
         squared = g**2 * self.people
-        return np.array([g * self.people, squared * noise, squared * float(law.cross), squared])
+        return np.array([g * self.people, squared * noise, squared * cross, squared])
+
+
+@lru_cache(maxsize=1 << 10)
+def _numbers_of(law: Inclusion, symbols: int) -> tuple[float, float, float, float]:
+    """Return g, the contrast, a·M and κ: the same of many tables."""
+    noise = symbols * (law.other - law.two_others) / law.contrast**2
+    exact = 1 / law.second_moment(symbols), law.contrast, noise, law.cross
+    weight, contrast, own, cross = map(float, exact)
+    return weight, contrast, own, cross
 
 
 class CellForms(FormEvidence):

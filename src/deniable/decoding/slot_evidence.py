@@ -395,13 +395,13 @@ class SlotEvidence(CoefficientEvidence):
         numbers = self.numbering.of_tables(tables)
         count = prod(each.size for each in lists)
         refuse_covariance(count, numbers.shape[1])
-        transform = kronecker(matrices)
+        transform = kronecker([matrix.T for matrix in matrices])
         out = unknown_covariance(count, len(tables))
         likely = self._likely_cells(tables) if truth is None else truth
         for row, (members, cells) in enumerate(zip(numbers, likely, strict=True)):
             if np.isinf(self._overview.variance[members]).any():
                 continue
-            half = (self._one_covariance(members, cells, lists) @ transform[:, 1:].T).T
+            half = (self._one_covariance(members, cells, lists) @ transform[1:]).T
             out[row] = along_axes(np.column_stack((np.zeros(count), half)), matrices)
         return out
 

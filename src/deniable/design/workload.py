@@ -97,14 +97,16 @@ class Workload:
         """Return Π (r−1) over the attributes of each set: the need, if cells themselves are told."""
         return products_within([each.size - 1.0 for each in self.lists], self.order)
 
+    @cached_property
+    def _numbers(self) -> list[Ints]:
+        """Return the numbers of the components of each table."""
+        return [self.numbering.of_tables(tables) for tables in self.tables]
+
     def errors(self, precision: Floats, scale: Floats | None = None) -> tuple[Floats, ...]:
         """Return Σ_S need_S/P_S of each table, and its root: the distance over κ/√N."""
         with np.errstate(divide="ignore"):  # infinite where nobody is asked for what is needed
             variance = (self.scale if scale is None else scale) / precision
-        return tuple(
-            np.sqrt(variance[self.numbering.of_tables(tables)].sum(axis=1))
-            for tables in self.tables
-        )
+        return tuple(np.sqrt(variance[numbers].sum(axis=1)) for numbers in self._numbers)
 
     def mean(self, errors: Sequence[Floats]) -> float:
         """Return the mean error of the tables, by their weights."""
@@ -116,8 +118,7 @@ class Workload:
     ) -> Floats:
         """Return the need of each component: that of the tables which hold it, over their errors."""
         needs = np.zeros(self.numbering.size)
-        for index, (tables, weights) in enumerate(zip(self.tables, self.weights, strict=True)):
-            numbers = self.numbering.of_tables(tables)
+        for index, (numbers, weights) in enumerate(zip(self._numbers, self.weights, strict=True)):
             each = weights if errors is None else weights / errors[index]
             needs += np.bincount(numbers.ravel(), np.repeat(each, numbers.shape[1]), len(needs))
         needs *= self.scale if scale is None else scale

@@ -292,6 +292,7 @@ def _forecast(
     best = surveys[0]
     schema, order, epsilon = best.schema, best.order, best.epsilon
     bound = bound_tv(schema, order, epsilon, people, goal)
+    rows = [_row(survey, people, bound, target_error, probability, goal) for survey in surveys]
     return Plan(
         schema,
         order,
@@ -300,12 +301,12 @@ def _forecast(
         probability,
         target_error,
         bound,
-        tuple(_row(survey, people, bound, target_error, probability, goal) for survey in surveys),
+        tuple(rows),
         shuffled,
         _notes(schema, order),
         skipped,
         goal,
-        () if schema.is_binary else _aim_rows(surveys, people, goal),
+        () if schema.is_binary else _aim_rows(surveys, rows, people, goal),
         number_rows(best, people, population),
         correlation_rows(best, people, population),
         targets_of(best, people, needs, population, goal),
@@ -394,12 +395,17 @@ def _row(
     )
 
 
-def _aim_rows(surveys: tuple[FrozenSurvey, ...], people: int, aim: Aim) -> tuple[AimRow, ...]:
+def _aim_rows(
+    surveys: tuple[FrozenSurvey, ...], rows: Sequence[Row], people: int, aim: Aim
+) -> tuple[AimRow, ...]:
     """Return what a mechanism would do with each aim; there are no associations without pairs."""
-    ours = next((each for each in surveys if "aim" in _kind(each).options), surveys[0])
+    with_aims = (at for at, each in enumerate(surveys) if "aim" in _kind(each).options)
+    at = next(with_aims, 0)
+    ours, row = surveys[at], rows[at]
     has_pairs = max(map(len, aim.workload or [range(ours.order)])) > 1
     goals = [goal for goal in GOALS if has_pairs or goal != "associations"]
-    return tuple(_aim_row(ours, goal, people, aim) for goal in goals)
+    as_is = AimRow(aim.goal, row.mechanism, row.read_tv, row.predicted_tv, row.detectable_v)
+    return tuple(as_is if goal == aim.goal else _aim_row(ours, goal, people, aim) for goal in goals)
 
 
 def _kind(survey: FrozenSurvey) -> type[Mechanism]:
@@ -408,10 +414,8 @@ def _kind(survey: FrozenSurvey) -> type[Mechanism]:
 
 def _aim_row(ours: FrozenSurvey, goal: Goal, people: int, aim: Aim) -> AimRow:
     """Return what a mechanism would do if it were designed for another aim."""
-    survey = ours
-    if goal != aim.goal:
-        aimed = replace(aim, goal=goal)
-        survey = aimed.make(_kind(ours), ours.schema, ours.order, ours.epsilon)
+    aimed = replace(aim, goal=goal)
+    survey = aimed.make(_kind(ours), ours.schema, ours.order, ours.epsilon)
     return AimRow(
         goal,
         survey.mechanism,

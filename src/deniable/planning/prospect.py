@@ -262,7 +262,7 @@ def _contrasts(alone: Floats, covariance: Floats) -> Floats:
     if not np.isfinite(covariance).all():
         width = (alone.shape[0] - 1) * (alone.shape[1] - 1)
         return np.full((width, width), np.inf)
-    _, square = Margins.of(alone[None], covariance[None]).contrasts().products()
+    square = Margins.of(alone[None], covariance[None]).contrasts().square
     total: Floats = _residuals(alone, _residuals(alone, covariance).T) + square[0]
     return total
 

@@ -85,18 +85,33 @@ class Margins(NamedTuple):
         """Return the standard errors of both margins."""
         return standard_errors(self.covariance_a), standard_errors(self.covariance_b)
 
-    def products(self) -> tuple[Floats, Floats]:
-        """Return Q and E: the covariance of p_a·e_b' + e_a·p_b', and of e_a·e_b'."""
+    @property
+    def linear(self) -> Floats:
+        """Return Q, the covariance of p_a·e_b' + e_a·p_b'."""
         a, b = self.a[:, :, None, None, None], self.b[:, None, :, None, None]
         a_too, b_too = self.a[:, None, None, :, None], self.b[:, None, None, None, :]
-        of_a = self.covariance_a[:, :, None, :, None]
-        of_b = self.covariance_b[:, None, :, None, :]
-        ab = self.covariance_ab[:, :, None, None, :]
-        ba = self.covariance_ab.swapaxes(1, 2)[:, None, :, :, None]
-        linear = a * a_too * of_b + b * b_too * of_a + a * b_too * ba + b * a_too * ab
-        square = of_a * of_b + ab * ba
+        of_a, of_b, ab, ba = self._covariances
+        return self._flat(a * a_too * of_b + b * b_too * of_a + a * b_too * ba + b * a_too * ab)
+
+    @property
+    def square(self) -> Floats:
+        """Return E, the covariance of e_a·e_b'."""
+        of_a, of_b, ab, ba = self._covariances
+        return self._flat(of_a * of_b + ab * ba)
+
+    @property
+    def _covariances(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return all covariances, by values of a, of b, of a and of b."""
+        return (
+            self.covariance_a[:, :, None, :, None],
+            self.covariance_b[:, None, :, None, :],
+            self.covariance_ab[:, :, None, None, :],
+            self.covariance_ab.swapaxes(1, 2)[:, None, :, :, None],
+        )
+
+    def _flat(self, products: Floats) -> Floats:
         width = self.a.shape[1] * self.b.shape[1]
-        return linear.reshape(-1, width, width), square.reshape(-1, width, width)
+        return products.reshape(-1, width, width)
 
 
 def _shrink(margin: Floats, covariance: Floats) -> Floats:
@@ -161,7 +176,7 @@ def statistics_of(tables: Floats, covariance: Floats) -> Floats:
     one, other = (contrast_basis(size) for size in tables.shape[1:])
     df, rank = len(one) * len(other), len(one) + len(other)
     margins = Margins.of(tables[:1], covariance[None]).contrasts()
-    noise, turn = np.linalg.eigh(margins.products()[1][0])
+    noise, turn = np.linalg.eigh(margins.square[0])
     sums = np.kron(one, np.ones(len(other) + 1)), np.kron(np.ones(len(one) + 1), other)
     parts = np.vstack([turn.T @ np.kron(one, other), *sums])
     joint = parts @ covariance @ parts.T
@@ -189,8 +204,8 @@ def statistics_of(tables: Floats, covariance: Floats) -> Floats:
 
 def _second_order(contrasts: Margins) -> Floats:
     """Return (Q − E)₊ − Q."""
-    linear, square = contrasts.products()
-    difference = linear - square
+    linear = contrasts.linear
+    difference = linear - contrasts.square
     if difference.shape[1] == 1:
         return difference.clip(0, None) - linear
     if difference.shape[1] > _MOST_CLIPPED:
