@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.decoding.cell_forms import CellForms, Key
-from deniable.decoding.evidence import Tables, refuse_covariance
+from deniable.decoding.evidence import BEYOND, Tables, refuse_covariance
 from deniable.errors import TableError
 from deniable.numeric.axes import along_axes, centred
 from deniable.numeric.covariances import both_sides, mark_unknown, variances_of
@@ -38,9 +38,6 @@ from deniable.survey.coefficients import Floats, Ints, PerTable, positions
 
 _MOST_TOGETHER = 1 << 22
 """The most numbers that are computed together."""
-
-_BEYOND = 7.0
-"""So many standard errors beyond what is possible are not chance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,9 +265,9 @@ class CellEvidence(CellForms):
         noise = _noise(moments, sizes)
         empty, most = noise + reached[:, :-1].max(axis=1), noise + reached.max(axis=1)
         jump = (moments.inverse * self._numbers[2][sets]) @ _matches(sizes)[:, -1]
-        rare = jump[:, None] * _BEYOND**2 / 6
-        low = estimate.values < -_BEYOND * np.sqrt(empty)[:, None] - rare
-        high = estimate.values > 1 + _BEYOND * np.sqrt(most)[:, None] + rare
+        rare = jump[:, None] * BEYOND**2 / 6
+        low = estimate.values < -BEYOND * np.sqrt(empty)[:, None] - rare
+        high = estimate.values > 1 + BEYOND * np.sqrt(most)[:, None] + rare
         return not bool((low | high)[estimate.known].any())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache, reduce
+from functools import lru_cache, reduce
 from math import prod
 from typing import Any
 
@@ -50,7 +50,7 @@ def product_of_rows(factors: Sequence[Floats]) -> Floats:
     return reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(a), -1), factors)
 
 
-@cache
+@lru_cache(maxsize=16)
 def contrast_basis(size: int) -> Floats:
     """Return the contrasts of so many values (rows): orthonormal, and each adds up to 0."""
     from scipy import linalg

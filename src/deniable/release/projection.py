@@ -62,12 +62,7 @@ class Measurements:
 
     def knows(self, tables: Ints) -> NDArray[np.bool_]:
         """Tell of each table whether all it is made of, up to the survey's order, was asked."""
-        size, order = tables.shape[1], self.numbering.order
-        sets = [mask for mask in range(1, 1 << size) if mask.bit_count() <= order]
-        is_known = np.ones(len(tables), np.bool_)
-        for mask in sets:
-            is_known &= self.known[self.numbering.of_question(tables, mask)]
-        return is_known
+        return self.numbering.all_flagged(self.known, tables)
 
 
 def _refuse_too_many(numbering: Shared) -> None:

@@ -162,6 +162,12 @@ class Shared(Numbering):
             out[:, masks - 1] = self.numbers(tables[:, columns], within)
         return out
 
+    def all_flagged(self, flags: NDArray[np.bool_], tables: Ints) -> NDArray[np.bool_]:
+        """Tell of which tables all sets of up to ``order`` attributes have a flag."""
+        masks = [m for m in range(1, 1 << tables.shape[1]) if m.bit_count() <= self.order]
+        flagged: NDArray[np.bool_] = np.all([flags[self.of_question(tables, m)] for m in masks], 0)
+        return flagged
+
     def level(self, size: int) -> slice:
         """Return the numbers of the coefficients that touch so many attributes."""
         return slice(self._offsets[size - 1], self._offsets[size])

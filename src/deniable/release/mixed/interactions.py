@@ -26,7 +26,6 @@ from deniable.survey.coefficients import (
     Ints,
     Shared,
     alike_tables,
-    positions,
     products_within,
 )
 
@@ -139,11 +138,7 @@ class Interactions:
 
     def knows(self, tables: Ints) -> NDArray[np.bool_]:
         """Tell of which tables all interactions of up to k attributes were asked about."""
-        result = np.ones(len(tables), np.bool_)
-        for mask in range(1, 1 << tables.shape[1]):
-            if mask.bit_count() <= self.sets.order:
-                result &= self.measured[self.sets.numbers_of(tables[:, positions(mask)])]
-        return result
+        return self.sets.numbering.all_flagged(self.measured, tables)
 
     def product(self, one: Floats, other: Floats) -> float:
         """Return the inner product of two vectors, in squared standard errors of this one."""

@@ -74,11 +74,11 @@ class NumberModel:
         return self.inner.reading.margins[attribute].shares
 
     def _cut(self, tables: Ints, bins: Bins) -> Floats:
-        if tables.shape[1] == 1:
-            return np.stack([self.margin(a, bins) for a in tables[:, 0].tolist()])
-        cells = turn(self.inner.tables(tables), tables, self.ways(bins))
         every = [self.margin(a, bins) for a in range(len(self.inner.reading.margins))]
         margins = stacks(every, tables)
+        if len(margins) == 1:
+            return margins[0]
+        cells = turn(self.inner.tables(tables), tables, self.ways(bins))
         if len(margins) > 2:
             return proportions(cells)
         rows, columns = margins[0][:, :, None], margins[1][:, None, :]
