@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from deniable.decoding.cell_forms import CellForms, Key
 from deniable.decoding.evidence import BEYOND, Tables, refuse_covariance
 from deniable.errors import TableError
-from deniable.numeric.axes import along_axes, centred
+from deniable.numeric.axes import along_axes, centred, contrast_basis
 from deniable.numeric.covariances import both_sides, mark_unknown, variances_of
 from deniable.numeric.shares import proportions, ratio
 from deniable.survey.coefficients import Floats, Ints, PerTable, positions
@@ -220,9 +220,7 @@ class CellEvidence(CellForms):
         cells, masks = prod(sizes), 1 << len(sizes)
         refuse_covariance(cells)
         at = self._truth(tables, cells, truth)
-        from scipy import linalg
-
-        bases = [linalg.helmert(r, full=True) for r in sizes]
+        bases = [np.vstack((np.full(r, r**-0.5), contrast_basis(r))) for r in sizes]
         contrasts = along_axes(np.eye(cells), bases)  # one row per cell, one column per contrast
         back = partial(along_axes, matrices=[basis.T for basis in bases])
         ranks = _touches(sizes)
