@@ -21,7 +21,9 @@ tells all it can about that set. What an attribute needs is in `deniable.design.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from math import comb, inf
+from typing import Any
 
 import numpy as np
 
@@ -111,10 +113,28 @@ def tailored_design(
     that are divided by the error each table had. With an ``objective`` other than these errors, every
     component keeps a part of the precision that it would have without it.
     """
+    weighted, theta = tuple(tables.items()), squares or (0.0,) * order
+    base = _unbiased_mixture(order, epsilon, weighted, dimension, theta, tuple(lists))
+    workload, candidates, gains, rows, shares = base
+    aim = objective(workload)
+    if aim is not None:
+        rows, shares = worth_asking_besides(gains, rows, shares, aim, FLOOR)
+    return _templates(workload, candidates, rows, shares, epsilon)
+
+
+@lru_cache(maxsize=2)
+def _unbiased_mixture(
+    order: int,
+    epsilon: float,
+    tables: tuple[tuple[tuple[int, ...], float], ...],
+    dimension: int | None,
+    squares: tuple[float, ...],
+    lists: tuple[QuestionList, ...],
+) -> tuple[Workload, list[Candidates], Any, Ints, Floats]:
+    """Return candidates, their gains, and the mixture of them for unbiased tables, whatever the aim."""
     from scipy import sparse
 
-    workload = Workload.of(tables, order, lists)
-    theta = np.array(squares or (0.0,) * order)
+    workload, theta = Workload.of(dict(tables), order, lists), np.array(squares)
     yes_or_no = alike_candidates if workload.is_everything else single_candidates
     candidates = [
         *yes_or_no(workload, epsilon, dimension, theta),
@@ -138,10 +158,7 @@ def tailored_design(
             rows, shares = worth_asking(gains, needs[is_needed])
         else:
             shares = best_mixture(gains[rows], needs[is_needed], shares=shares)
-    aim = objective(workload)
-    if aim is not None:
-        rows, shares = worth_asking_besides(all_gains, rows, shares, aim, FLOOR)
-    return _templates(workload, candidates, rows, shares, epsilon)
+    return workload, candidates, all_gains, rows, shares
 
 
 def _templates(
