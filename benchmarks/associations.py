@@ -16,7 +16,7 @@ PEOPLE = 40_000
 ATTRIBUTES, VALUES = 14, 12
 EPSILON = 2.0
 DECOMPOSED = 1_000
-MOST = 16
+MOST = 20
 """How many times as long as that many decompositions; it was 40 as long as each draw took one."""
 
 MOST_AGAIN = 3
