@@ -31,10 +31,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import exp, floor, inf, log, nextafter, sqrt
+from math import ceil, exp, floor, inf, log, log2, nextafter, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+
+from deniable.numeric.roots import bracket
 
 Floats = NDArray[np.float64]
 
@@ -103,19 +105,16 @@ def hidden(epsilon: float, crowd: int, delta: float, tokens: Tokens | None) -> f
     if tokens is None and divergence(epsilon, None) > delta:
         # The sums are not that precise. Those of the tokens of one symbol of two subtract nothing.
         divergence = _by_tokens(people, delta, Tokens.of_symbol(epsilon, 2))
-    smaller = _about(lambda epsilon: divergence(epsilon, _ROUGH), epsilon, delta)
+    _, smaller = bracket(  # the divergence falls with ε
+        lambda bound: divergence(bound, _ROUGH) > delta,
+        0.0,
+        epsilon,
+        steps=ceil(log2(epsilon / _LEAST)),
+        relative=_STEP,
+    )
     while smaller < epsilon and divergence(smaller, None) > delta:
         smaller *= 1 + _STEP
     return min(epsilon, nextafter(smaller, inf))
-
-
-def _about(divergence: Callable[[float], float], epsilon: float, delta: float) -> float:
-    """Return about the least ε' at which the divergence (it falls with ε') is at most δ."""
-    low, high = 0.0, epsilon
-    while high - low > _STEP * high and high > _LEAST:
-        middle = (low + high) / 2
-        low, high = (low, middle) if divergence(middle) <= delta else (middle, high)
-    return high
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from deniable.decoding.evidence import KAPPA
 from deniable.decoding.scores import scoring
 from deniable.design.workload import Workload
 from deniable.errors import SurveyError
+from deniable.numeric.roots import bracket
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.questions.lists import QuestionList, lists_named
 from deniable.schema.schema import Schema
@@ -228,9 +229,10 @@ def _furthest(holdings: list[Holding], people: float, budget: float) -> float:
     square = sum(h.share / h.moment**2 for h in holdings)
     heaviest = max(1 / h.moment for h in holdings)
     largest = max((h.largest + 1) / h.moment for h in holdings)
-    low, high = 0.0, 1 + max(h.largest for h in holdings)  # no estimate is ever further off
-    for _ in range(80):
-        c = (low + high) / 2
+
+    def is_near(c: float) -> bool:
         exponent = 2 * (weight + c * c * square) + 2 / 3 * c * weight * (largest + c * heaviest)
-        low, high = (low, c) if people * (c * weight) ** 2 > budget * exponent else (c, high)
-    return high
+        return people * (c * weight) ** 2 <= budget * exponent
+
+    # No estimate is ever further off.
+    return float(bracket(is_near, 0.0, 1 + max(h.largest for h in holdings), steps=80)[1])

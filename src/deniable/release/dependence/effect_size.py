@@ -21,7 +21,6 @@ values V may be as large as can be; estimate and lower end take the largest shar
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +29,7 @@ from scipy import special
 
 from deniable.design.reading import noncentrality
 from deniable.numeric.covariances import both_sides, standard_errors
+from deniable.numeric.roots import bracket
 from deniable.numeric.shares import ratio
 from deniable.release.dependence.residuals import Margins, Residuals
 from deniable.release.dependence.selection import Effects
@@ -39,9 +39,6 @@ Bools = NDArray[np.bool_]
 
 _UNSAFE = 2.0
 """A share within so many standard errors of 0 may be nothing."""
-
-_STEPS = 40
-"""Of the bisection for an interval's ends: to a part in 10¹²."""
 
 _FAR = 1e4
 """Beyond this noncentrality the root of χ² is normal."""
@@ -156,7 +153,9 @@ class EffectSize:
         if rows.any():
             low[rows] = self._low(rows, p_value[rows], alpha[rows])
         top = np.sqrt(self.square) - special.ndtri(alpha / 2) * np.sqrt(self.noise.scale)
-        high = _root(lambda phi: _lower_tail(self.square, phi, self.noise, alpha) > 0, top)
+        high, _ = bracket(
+            lambda phi: _lower_tail(self.square, phi, self.noise, alpha) > 0, 0.0, top
+        )
         most = np.sqrt(self.largest)
         return np.minimum(low, most), np.where(self.is_unsafe, most, np.minimum(high, most))
 
@@ -167,16 +166,17 @@ class EffectSize:
             null_here = null.towards(noise, ratio(phi**2, square))
             return _upper_tail(square, phi, null_here, alpha) < 0
 
-        low = _root(is_below, np.sqrt(square))
+        low: Floats = bracket(is_below, np.zeros_like(square), np.sqrt(square))[0]
         unseen = low <= 1e-9 * np.sqrt(square)
         if unseen.any():
             df = float(np.prod(np.array(self.residual.shape[1:]) - 1))
             statistic = np.asarray(special.chdtri(df, p_value[unseen].clip(1e-300, None)), float)
             test = Noise(np.ones_like(statistic), np.full_like(statistic, df))
-            own = _root(
-                lambda x: _upper_tail(statistic, x, test, alpha[unseen]) < 0, np.sqrt(statistic)
+            limit = alpha[unseen]
+            root, _ = bracket(
+                lambda x: _upper_tail(statistic, x, test, limit) < 0, 0.0, np.sqrt(statistic)
             )
-            low[unseen] = own * np.sqrt(self.least[rows][unseen])
+            low[unseen] = root * np.sqrt(self.least[rows][unseen])
         return low
 
     def information(self, phi: Floats) -> Floats:
@@ -283,16 +283,6 @@ def _entropy(shares: Floats) -> Floats:
 
 
 # Intervals
-
-
-def _root(is_below: Callable[[Floats], Bools], most: Floats) -> Floats:
-    """Return where each row is no longer below its root, between 0 and the most it may be."""
-    low, high = np.zeros_like(most), most.astype(np.float64)
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        is_lower = is_below(middle)
-        low, high = np.where(is_lower, middle, low), np.where(is_lower, high, middle)
-    return low
 
 
 def _upper_tail(square: Floats, phi: Floats, noise: Noise, alpha: Floats) -> Floats:

@@ -26,7 +26,8 @@ With missing numbers everything is told of the people who have one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isinf, log, sqrt
 
@@ -34,6 +35,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from deniable.numeric.levels import normal_reach
+from deniable.numeric.roots import bracket
 from deniable.numeric.shares import ratio
 from deniable.release.numbers.answers import Flags
 from deniable.release.numbers.evidence import Evidence, evidence
@@ -109,11 +111,11 @@ class Tests:
 
         def low(kappa: float) -> int:
             margin = score * sqrt(kappa)
-            return _first(lambda c: c > last or self.root(c, q) < margin, 1, last + 1) - 1
+            return bisect_left(range(1, last + 1), True, key=lambda c: self.root(c, q) < margin)
 
         def high(kappa: float) -> int:
             margin = score * sqrt(kappa)
-            return last - _first(lambda d: d == last or self.root(last - d, q) > -margin, 0, last)
+            return bisect_left(range(1, last + 1), True, key=lambda c: self.root(c, q) <= -margin)
 
         lowest, highest = low(self.kappa(middle + 1, False)), high(self.kappa(middle, True))
         # What is refused beside an end is tested again as if it were so, where that is less sure.
@@ -132,9 +134,9 @@ class Tests:
         if isinf(self._facts.present_jump):
             return 0.0, 1.0
         margin = score * sqrt(max(1.0, self.kappa(cut, True)))
-        low = _bisection(lambda q: self.root(cut, q) > -margin)
+        low, _ = bracket(lambda q: self.root(cut, q) <= -margin, 0.0, 1.0, _STEPS)
         margin = score * sqrt(max(1.0, self.kappa(cut, False)))
-        high = 1 - _bisection(lambda q: self.root(cut, 1 - q) < margin)
+        _, high = bracket(lambda q: self.root(cut, q) < margin, 0.0, 1.0, _STEPS)
         return min(low, high), max(low, high)
 
     def root(self, cut: int, q: float) -> float:
@@ -218,26 +220,6 @@ def _rise(values: Floats, weight: Floats) -> Floats:
     weights = np.tile(weight, len(values))
     curves: Floats = isotonic_regression((values + lift).ravel(), weights=weights).x
     return curves.reshape(values.shape) - lift
-
-
-def _first(accepts: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the first number that is accepted; all after it are, and the last one is."""
-    while low < high:
-        middle = (low + high) // 2
-        if accepts(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-def _bisection(accepts: Callable[[float], bool]) -> float:
-    """Return where acceptance begins between 0 and 1."""
-    low, high = 0.0, 1.0
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if accepts(middle) else (middle, high)
-    return low
 
 
 def _margins(facts: Evidence, curve: Floats, level: float) -> tuple[Floats, Floats]:
