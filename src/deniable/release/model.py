@@ -22,6 +22,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.numeric.newton import climb
 from deniable.release.projection import Measurements
 from deniable.survey.coefficients import Floats, Ints, all_tables, hadamard
 
@@ -141,24 +142,18 @@ class Path:
         is_asked = self.weight > 0
         anchor = self._lambda
         pull = np.divide(1, length * self.weight, out=np.zeros_like(anchor), where=is_asked)
-        value = self._settle(anchor)
-        for _ in range(_NEWTON):
-            slope = np.where(is_asked, self.theta - self._goal + pull * (self._lambda - anchor), 0)
+
+        def look(at: Floats) -> tuple[float, Floats, Floats]:
+            objective = self._settle(at) + float((pull * (at - anchor) ** 2).sum()) / 2
+            return -objective, self._share, self.spectrum
+
+        def step_at(at: Floats, _: tuple[float, Floats, Floats]) -> tuple[Floats, float]:
+            slope = np.where(is_asked, self.theta - self._goal + pull * (at - anchor), 0)
             turn = self._solve(slope, pull, is_asked)
-            gain, size = float(slope @ turn), 1.0
-            if not gain > self._enough:
-                return
-            while size > 1e-6:
-                candidate = self._lambda - size * turn
-                objective = self._settle(candidate)
-                objective += float((pull * (candidate - anchor) ** 2).sum()) / 2
-                if objective <= value - 0.1 * size * gain:
-                    break
-                size /= 2
-            else:  # no way down that numbers of this precision could tell
-                self._settle(self._lambda)
-                return
-            self._lambda, value = candidate, objective
+            turn *= slope @ turn > self._enough  # a step that is not worth it is none
+            return -turn, float(slope @ turn)
+
+        self._lambda, (_, self._share, self.spectrum) = climb(anchor, look, step_at, most=_NEWTON)
 
     def _solve(self, slope: Floats, pull: Floats, is_asked: NDArray[np.bool_]) -> Floats:
         """Solve (H + pull)·x = slope by conjugate gradients, preconditioned by ``pull`` and 1."""

@@ -16,17 +16,16 @@ from deniable.analysis.open_answers.scale import gram, sums_by
 from deniable.analysis.open_answers.scores import Scores
 from deniable.analysis.open_answers.terms import Patterns
 from deniable.numeric.inference import wald
+from deniable.numeric.newton import climb
 from deniable.survey.coefficients import Floats, Ints
 
-_MOST_STEPS = 200
-
-_GAIN = 1e-10
+_GAIN = 5e-11
 """Newton's method ends where another step would raise the curve by less."""
+
+_PARTS = tuple(0.25**i for i in range(15))
 
 _LONGEST = 5.0
 """How many log odds a step changes for anybody, at most."""
-
-_MOST_SHORTER = 15
 
 _SATURATED = 15.0
 """Log odds beyond which a share is as good as 0 or 1."""
@@ -274,33 +273,21 @@ def _inside(predictor: Floats) -> Floats:
 
 def highest(curve: Curve, start: Floats, ways: Floats | None = None) -> Floats:
     """Return where a curve is highest, or as far as it was followed: along some ways (columns) only."""
-    place, value = start, curve.value(start)
     if ways is not None and not ways.shape[1]:
-        return place
-    for _ in range(_MOST_STEPS):
+        return start
+    turn = np.eye(len(start)) if ways is None else ways
+
+    def step_at(place: Floats, _: tuple[float]) -> tuple[Floats, float]:
         at = curve.curvature(place)
-        step = _uphill(at, ways)
+        # Where the curve is not bent downwards, the step is by the other curvature.
+        for matrix in (at.information, at.squares):
+            values, vectors = np.linalg.eigh(turn.T @ matrix @ turn)
+            least = 1e-10 * max(values[-1], 1e-300)
+            if values[0] > least:
+                break
+        step = turn @ (vectors @ ((vectors.T @ (turn.T @ at.score)) / np.maximum(values, least)))
         inside = _inside(curve.matrix @ place) > 0
         step /= max(1.0, float(np.abs(curve.matrix[inside] @ step).max(initial=0)) / _LONGEST)
-        for shorter in range(_MOST_SHORTER):
-            part = step / 4**shorter
-            rise = curve.value(place + part)
-            if rise > value or at.score @ part < _GAIN:
-                break
-        if not rise > value + _GAIN / 2:
-            break
-        place, value = place + part, rise
-    return place
+        return step, float(at.score @ step)
 
-
-def _uphill(at: Curvature, ways: Floats | None) -> Floats:
-    """Return Newton's step; where the curve is not bent downwards, one by the other curvature."""
-    turn = np.eye(len(at.score)) if ways is None else ways
-    for matrix in (at.information, at.squares):
-        values, vectors = np.linalg.eigh(turn.T @ matrix @ turn)
-        least = 1e-10 * max(values[-1], 1e-300)
-        if values[0] > least:
-            break
-    rise = (vectors.T @ (turn.T @ at.score)) / np.maximum(values, least)
-    step: Floats = turn @ (vectors @ rise)
-    return step
+    return climb(start, lambda at: (curve.value(at),), step_at, _GAIN, 200, 0.0, _PARTS)[0]

@@ -23,7 +23,7 @@ refuse all that is in doubt would leave those that chance made strong.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
@@ -32,6 +32,7 @@ from deniable.analysis.regression.linear import bounded
 from deniable.analysis.regression.moments import Moments
 from deniable.analysis.regression.stability import rounded
 from deniable.errors import TableError
+from deniable.numeric.newton import climb
 from deniable.survey.coefficients import Floats, Ints
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ _MIXED = 0.05
 _DEPENDENT = 1e-9
 _EXACT = 1e-10
 _FLAT = 1e-10
-_STEPS = 60
 _FAR = 50.0
 """Coefficients of columns of size 1 beyond this mean that an outcome is certain for some people."""
 
@@ -249,37 +249,26 @@ def _fit_law(
     turn = np.zeros((len(aim), len(noise)))
     turn[:count, :features], turn[count:, features:] = states.basis.T, np.eye(len(target))
     noise = turn @ noise @ turn.T
-    at = np.zeros(len(aim))
 
-    def value_of(at: Floats) -> tuple[float, Floats, Floats]:
+    def look(at: Floats) -> tuple[float, Floats, Floats]:
         score = states.columns @ at[count:]
         weights = np.log(states.base) + states.own @ at[:count] + np.logaddexp(0, score)
         total = special.logsumexp(weights)
         value = float(total - at @ aim + at @ noise @ at / 2)
-        return value, np.exp(weights - total), special.expit(score)
+        return -value, np.exp(weights - total), special.expit(score)
 
-    value, shares, chance = value_of(at)
-    for _ in range(_STEPS):
+    def step_at(at: Floats, here: tuple[float, Floats, Floats]) -> tuple[Any, float]:
+        _, shares, chance = here
         every = np.column_stack((states.own, states.columns * chance[:, None]))
         mean = shares @ every
         slope = mean - aim + noise @ at
         bend = (every * shares[:, None]).T @ every - np.outer(mean, mean) + noise
         bend[count:, count:] += _curvature(states.columns, shares, chance)
         np.einsum("ii->i", bend)[...] += 1e-12
-        step = np.linalg.solve(bend, slope)
-        gain = float(slope @ step)
-        if gain < 1e-12:
-            break
-        length = 1.0
-        while length > 1e-6:
-            new = value_of(at - length * step)
-            if new[0] <= value - 0.25 * length * gain:
-                break
-            length /= 2
-        else:
-            break
-        at = at - length * step
-        value, shares, chance = new
+        step = np.linalg.solve(bend, -slope)
+        return step, -float(slope @ step)
+
+    at, (_, shares, _) = climb(np.zeros(len(aim)), look, step_at, 5e-13, promise=0.25)
     return shares, at[count:]
 
 
@@ -307,26 +296,20 @@ def _curvature(columns: Floats, weights: Floats, chance: Floats) -> Floats:
 def _solve(columns: Floats, weights: Floats, target: Floats, start: Floats) -> Floats:
     """Return β with Σ weights·z·σ(z'β) = target, by Newton's method."""
 
-    def miss(at: Floats) -> tuple[Floats, Floats]:
+    def look(at: Floats) -> tuple[float, Floats, Floats]:
         chance = special.expit(columns @ at)
-        return target - columns.T @ (weights * chance), chance
+        off = target - columns.T @ (weights * chance)
+        return -float(np.abs(off).max()), off, chance
 
-    at = start
-    off, chance = miss(at)
-    for _ in range(_STEPS):
-        if np.abs(off).max() < _EXACT:
-            return at
+    def step_at(at: Floats, here: tuple[float, Floats, Floats]) -> tuple[Any, float]:
+        height, off, chance = here
         curvature = _curvature(columns, weights, chance)
-        if np.abs(at).max() > _FAR or np.linalg.eigvalsh(curvature)[0] <= _FLAT:
-            break
-        step, length = np.linalg.solve(curvature, off), 1.0
-        while length > 1e-6:
-            new = miss(at + length * step)
-            if np.abs(new[0]).max() < (1 - 0.1 * length) * np.abs(off).max():
-                break
-            length /= 2
-        else:
-            break
-        at = at + length * step
-        off, chance = new
-    raise TableError(_NOT_SOLVED)
+        is_flat = np.abs(at).max() > _FAR or np.linalg.eigvalsh(curvature)[0] <= _FLAT
+        if is_flat or height > -_EXACT:
+            return np.zeros_like(at), 0.0
+        return np.linalg.solve(curvature, off), -height
+
+    at, (height, *_) = climb(start, look, step_at)
+    if not height > -_EXACT:
+        raise TableError(_NOT_SOLVED)
+    return at
