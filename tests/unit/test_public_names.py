@@ -155,8 +155,10 @@ def test_to_hold_a_survey_loads_no_decoder() -> None:
     """What a device or a form needs of a survey is light: no decoder, planner, collector or design."""
     loaded = loaded_after("from deniable import Survey")
     ours = {name for name in loaded if name.startswith("deniable.")}
-    rooms = {"api", "errors", "formats", "messages", "questions", "schema", "survey"}
+    rooms = {"api", "errors", "formats", "messages", "numeric", "questions", "schema", "survey"}
     assert {name.split(".")[1] for name in ours} == rooms
+    mathematics = {name for name in ours if name.startswith("deniable.numeric.")}
+    assert mathematics == {"deniable.numeric.bins"}, "and what needs scipy stays away"
     assert {name for name in ours if name.startswith("deniable.api.")} == {"deniable.api.survey"}
 
 
