@@ -243,6 +243,9 @@ def test_what_tree_and_associations_begin_with_is_computed_once(
     release.with_consistency("joint").associations(select=0.1)
     page(release)
     assert len(measured) == 2, "once for either release"
+    for level in (0.6, 0.7, 0.8):
+        release.associations(level=level)
+    assert len(dependence._RESULTS[release.evidence]) == 2, "analysts who try levels fill no memory"
 
 
 def test_the_papers_test_takes_estimates_for_counts() -> None:

@@ -87,7 +87,7 @@ class Dependence:
 
 
 _RESULTS: WeakKeyDictionary[Evidence, dict[Any, Dependence]] = WeakKeyDictionary()
-"""What was told of estimates, by level and selection; by None, what is the same at all of them."""
+"""What was told of estimates last, by level and selection; by None, what is the same at all of them."""
 
 
 def dependence(
@@ -103,8 +103,9 @@ def dependence(
     results = _RESULTS.setdefault(release.evidence, {})
     if None not in results:
         results[None] = _measured(release, pairs, evidence)
-    if (level, select) not in results:
-        results[level, select] = results[None].sized(level, select)
+    if (level, select) not in results:  # only the last is held: whoever asks chooses levels
+        results = {None: results[None], (level, select): results[None].sized(level, select)}
+        _RESULTS[release.evidence] = results
     return results[level, select]
 
 

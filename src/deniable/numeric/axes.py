@@ -56,4 +56,5 @@ def contrast_basis(size: int) -> Floats:
     from scipy import linalg
 
     basis: Floats = linalg.helmert(size)
+    basis.setflags(write=False)  # all who ask have the same one
     return basis

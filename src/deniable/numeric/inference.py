@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from deniable.numeric.axes import Floats
 
 _NOTHING = 1e-12
 

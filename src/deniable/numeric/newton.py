@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+from deniable.numeric.axes import Floats
 
-Floats = NDArray[np.float64]
 Outlook = TypeVar("Outlook", bound=tuple[Any, ...])
 
 HALVES = tuple(0.5**i for i in range(20))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.floating[Any]]
+from deniable.numeric.axes import Floats
 
 _ROUNDS, _STEPS = 2, 3
 _EXACT = 1e-11

@@ -290,4 +290,7 @@ def highest(curve: Curve, start: Floats, ways: Floats | None = None) -> Floats:
         step /= max(1.0, float(np.abs(curve.matrix[inside] @ step).max(initial=0)) / _LONGEST)
         return step, float(at.score @ step)
 
-    return climb(start, lambda at: (curve.value(at),), step_at, _GAIN, 200, 0.0, _PARTS)[0]
+    def look(at: Floats) -> tuple[float]:
+        return (curve.value(at),)
+
+    return climb(start, look, step_at, _GAIN, promise=0.0, lengths=_PARTS)[0]
