@@ -14,7 +14,8 @@ from deniable.cli.survey_logs import mirror_log
 from deniable.client.remote import RemoteCollector
 from deniable.errors import LogError
 from deniable.messages.survey_log import Entry, Head, SurveyLog
-from deniable.server.serve import Rules, prepare
+from deniable.server.access import Analyst, digest_of_token
+from deniable.server.serve import Rules, first_token, prepare
 from deniable.server.stores import open_store
 
 ENTRIES = [Entry(f"2026-11-{i + 1:02}", f"{i:064x}") for i in range(6)]
@@ -126,3 +127,27 @@ def test_collectors_that_start_at_once_write_one_file(run: Run, tmp_path: Path) 
     with open_store("c.db") as store:
         assert store.survey_log().text == Path("s.log").read_text()
         assert len(store.survey_log().entries) == len(surveys)
+
+
+def test_a_first_start_takes_away_no_token_that_another_one_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both saw that there is no analyst; the slower one ended in an error, or revoked the token."""
+    tokens = []
+    with (
+        open_store(str(tmp_path / "c.db")) as faster,
+        open_store(str(tmp_path / "c.db")) as slower,
+    ):
+        seen = slower.analysts
+
+        def late() -> list[Analyst]:
+            analysts = seen()
+            if not tokens:
+                tokens.append(first_token(faster))
+            return analysts
+
+        monkeypatch.setattr(slower, "analysts", late)
+        assert first_token(slower) is None
+        assert len(tokens) == 1
+        (analyst,) = seen()
+        assert analyst.digest == digest_of_token(tokens[0])

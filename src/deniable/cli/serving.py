@@ -205,7 +205,7 @@ def _prepare(
     """
     from deniable.server.access import FIRST
     from deniable.server.dashboard_codes import new_code
-    from deniable.server.serve import new_token, prepare
+    from deniable.server.serve import first_token, prepare
 
     with store_at(url, create=bool(surveys), migrate=True) as store:
         mirror = log_in(log)
@@ -218,9 +218,10 @@ def _prepare(
         if not store.surveys():
             raise StoreError("The store holds no survey: name a survey's file.")
         say(f"The log of surveys has the head {survey_log.head}")
-        if store.analysts():
+        token = first_token(store)
+        if token is None:
             return None
-        say(f"The first analyst's token, shown this once: {new_token(store)}")
+        say(f"The first analyst's token, shown this once: {token}")
         return new_code(store, FIRST)
 
 

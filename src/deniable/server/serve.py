@@ -183,6 +183,21 @@ def new_token(store: Store, name: str = FIRST) -> str:
     return store.add_analyst(name, ROLES, None, hour())
 
 
+def first_token(store: Store) -> str | None:
+    """Return the token of a store's first analyst, or None where there is one.
+
+    Collectors may start at once: what another one has just printed stays good.
+    """
+    if store.analysts():
+        return None
+    try:
+        return store.add_analyst(FIRST, ROLES, None, hour())
+    except StoreError:
+        if not store.analysts():
+            raise
+        return None
+
+
 def bound(host: str, port: int) -> socket.socket:
     """Return a socket for an address that is free; port 0 takes any."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
